@@ -2,7 +2,6 @@ import type { Device } from '../gpu/device/device.js'
 import type { Recorder } from '../gpu/device/recorder.js'
 import type { Scratch } from '../gpu/memory/scratch.js'
 import { Primitives } from '../gpu/primitives/primitives.js'
-import { SegmentedReduce } from '../gpu/relational/segmented-reduce.js'
 import { scatteredKeys } from './keys.js'
 import { BitonicSort } from './papers/he/bitonic.js'
 import { Merge } from './papers/he/merge.js'
@@ -27,8 +26,7 @@ const PASSES = [4, 16]
 /** Fan-outs of split; He et al. have 64. */
 const FAN_OUTS = [64, 256, 2048, 2 ** 14]
 
-/** Mean lengths of the segments that are reduced or sorted. */
-const SEGMENT_LENGTHS = [4, 256, 2 ** 16]
+/** Mean lengths of the segments that are sorted. */
 const SORTED_SEGMENT_LENGTHS = [16, 1024]
 
 /** What is measured: work on the device, and the words that go in and out, counted once however often they are moved. */
@@ -89,7 +87,6 @@ export async function benchTable3(device: Device, logarithm: number): Promise<Ro
     ...splits(fixture),
     ...sorts(fixture),
     ...merges(fixture),
-    ...reductions(fixture),
   }
   const { keys, output, primitives } = fixture
   await warmUp(device, primitives)
@@ -210,29 +207,6 @@ function merges({ device, primitives, count, order, upload }: Fixture): Steps {
   return {
     'merge u32 + u32': { words: 4 * count, record: (r, s) => merge.record(r, s, first, second) },
   }
-}
-
-/** Reduces segments of alternating lengths. */
-function reductions({ device, primitives, count, keys, output, upload }: Fixture): Steps {
-  const reduce = new SegmentedReduce(device, primitives)
-  const steps: Record<string, Step> = {}
-  for (const length of [...SEGMENT_LENGTHS.filter((length) => length < count), count]) {
-    const segments = count / length
-    const starts = upload(
-      Uint32Array.from(
-        { length: segments },
-        (_, i) => i * length + (i % 2 === 1 ? Math.floor(length / 2) : 0),
-      ),
-    )
-    for (const reduction of ['sum', 'wideSum', 'floatSum'] as const) {
-      const outputs = segments * (reduction === 'sum' ? 1 : 2)
-      steps[`${reduction} of segments of ${length}`] = {
-        words: count + segments + outputs,
-        record: (r, s) => reduce.record(r, s, keys, count, { starts, count: segments }, reduction, output),
-      }
-    }
-  }
-  return steps
 }
 
 /** Seconds that what is recorded takes on a device that has more of it to do. */

@@ -139,7 +139,7 @@ export function columnsRead(expression: TypedExpression): number[] {
 }
 
 /** The same expression over other arguments, one for each. */
-export function mapArguments(
+function mapArguments(
   expression: TypedExpression,
   map: (argument: TypedExpression) => TypedExpression,
 ): TypedExpression {
@@ -149,4 +149,13 @@ export function mapArguments(
     ...expression,
     args: expression.args.map((argument) => map(argument)),
   } as unknown as TypedExpression
+}
+
+/** The same expression over columns with other numbers. */
+export function mapColumns(
+  expression: TypedExpression,
+  numberOf: (column: number) => number,
+): TypedExpression {
+  if (expression.kind === 'column') return { ...expression, index: numberOf(expression.index) }
+  return mapArguments(expression, (argument) => mapColumns(argument, numberOf))
 }

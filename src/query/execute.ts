@@ -53,7 +53,7 @@ function tablesOf(run: QueryRun, node: TypedNode, reading: Reading = 'unknown'):
     case 'distinct':
       return distinct(run, node, of(node.input))
     case 'groupBy':
-      return group(run, node, tablesOf(run, node.input, 'whole'))
+      return group(run, node, (input) => tablesOf(run, input, 'whole'))
     case 'orderBy':
       return order(run, node, of(node.input))
   }

@@ -1,9 +1,4 @@
-import {
-  columnsRead,
-  mapArguments,
-  type TypedExpression,
-  type TypedNode,
-} from '../../protocol/query/typed.js'
+import { columnsRead, mapColumns, type TypedExpression, type TypedNode } from '../../protocol/query/typed.js'
 import type { NodeOf } from './node-of.js'
 
 /** A node without columns that nobody needs, and the numbers that those it has left had before, ascending. */
@@ -130,6 +125,5 @@ function narrowed({ columns }: TypedNode, kept: readonly number[]): Pick<TypedNo
 
 /** An expression over an input of which only some columns are left. */
 function renumber(expression: TypedExpression, kept: readonly number[]): TypedExpression {
-  if (expression.kind === 'column') return { ...expression, index: kept.indexOf(expression.index) }
-  return mapArguments(expression, (argument) => renumber(argument, kept))
+  return mapColumns(expression, (column) => kept.indexOf(column))
 }

@@ -1,10 +1,15 @@
 import type { ColumnIndex, DeviceRelation } from '../../gpu/relational/device-relation.js'
 import type { Origin } from '../../gpu/relational/order/column-facts.js'
-import { type DeviceWork, EXPRESSION_FAULT, faultySum } from '../../gpu/relational/query/device-work.js'
+import {
+  CONDITION_FAULT,
+  type DeviceWork,
+  EXPRESSION_FAULT,
+  faultySum,
+} from '../../gpu/relational/query/device-work.js'
 import type { QueryColumn } from '../../gpu/relational/query/query-column.js'
 import type { Table } from '../../gpu/relational/query/table.js'
 import { WarpdexError } from '../../protocol/errors.js'
-import type { TypedNode } from '../../protocol/query/typed.js'
+import { inputsOf, type TypedNode } from '../../protocol/query/typed.js'
 import { StepFigures } from './step-figures.js'
 
 export interface RunOptions {
@@ -66,6 +71,7 @@ export class QueryRun {
     this.#giveBack()
   }
 
+  /** Whether figures of the steps are asked for. */
   get isTimed(): boolean {
     return this.#options.isTimed === true
   }
@@ -163,11 +169,12 @@ export class QueryRun {
     refuseCancelled(this.#options)
   }
 
-  /** A step of a node is done: whatever is read next is a `BAD_REQUEST` where an expression or a sum of it has overflowed. */
+  /** A step of a node is done: whatever is read next is a `BAD_REQUEST` where an expression or a sum of it has overflowed, or the condition that it goes by. */
   watchFaults(node: TypedNode): void {
-    this.work.watchFaults(
-      (faults) => new WarpdexError('BAD_REQUEST', `${node.path}: ${overflowOf(node, faults)}`),
-    )
+    this.work.watchFaults((faults) => {
+      const [input = node] = (faults & CONDITION_FAULT) === 0 ? [] : inputsOf(node)
+      return new WarpdexError('BAD_REQUEST', `${input.path}: ${overflowOf(node, faults)}`)
+    })
   }
 
   /** Where much memory is given back, the work that uses it is submitted, so that the next step may have it. */
@@ -187,7 +194,7 @@ export class QueryRun {
 }
 
 function overflowOf(node: TypedNode, faults: number): string {
-  if ((faults & EXPRESSION_FAULT) !== 0) {
+  if ((faults & (EXPRESSION_FAULT | CONDITION_FAULT)) !== 0) {
     return 'a result of an expression does not fit its type (overflow); a cast to f32 before the operation would round instead'
   }
   const number = faultySum(faults)

@@ -30,16 +30,6 @@ export async function projected(
   )
 }
 
-/** The values of expressions for every row of a table, by as few kernels as can evaluate them. */
-export async function evaluate(
-  work: DeviceWork,
-  table: Table,
-  expressions: readonly TypedExpression[],
-): Promise<QueryColumn[]> {
-  const columns = await projected(work, table, expressions)
-  return expressions.map((_, i) => columns.dense(work, i))
-}
-
 function computed(expressions: readonly TypedExpression[]): TypedExpression[] {
   return [...new Set(expressions.filter(({ kind }) => kind !== 'column'))]
 }

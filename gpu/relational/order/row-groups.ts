@@ -1,7 +1,7 @@
 import type { Device, Kernels } from '../../device/device.js'
 import type { Kernel } from '../../device/kernel.js'
+import type { DeviceWord } from '../../primitives/primitives.js'
 import type { DeviceWork } from '../query/device-work.js'
-import { selectFlagged } from '../query/expressions.js'
 import type { RowNumbers } from '../query/fetch.js'
 import type { Table } from '../query/table.js'
 import { factsOf } from './column-facts.js'
@@ -22,6 +22,12 @@ export interface RowGroups {
   readonly firstsBy: RowsOrder
 }
 
+/** Groups of which perhaps only the device knows how many they are. */
+export interface RecordedGroups extends Omit<RowGroups, 'count'> {
+  readonly count: number | undefined
+  readonly total: DeviceWord
+}
+
 /** Finds groups of equal rows (`row-groups.wesl`). */
 export class GroupStarts {
   readonly #kernels: Kernels<'mark_group_starts' | 'number_rows' | 'rank_rows'>
@@ -36,24 +42,30 @@ export class GroupStarts {
    * are not sorted, and where no two can be equal nothing is read.
    */
   async group(work: DeviceWork, table: Table): Promise<RowGroups> {
+    const { count, total, ...groups } = await this.record(work, table)
+    return { ...groups, count: count ?? (await work.read([total]))[0]! }
+  }
+
+  /** The same without waiting for how many they are. */
+  async record(work: DeviceWork, table: Table): Promise<RecordedGroups> {
     const { rows } = table
     const known = await learntOrder(work, table)
     const firstsBy = { by: known?.by ?? table.columns.map((_, i) => ascending(i)), unique: true }
-    const flags = work.words(rows)
-    if (rows === 0) return { order: undefined, starts: work.words(0), count: 0, flags, firstsBy }
     const { primitives } = work.kernels
-    if (known?.unique) {
-      const starts = work.words(rows)
+    const recorded = { flags: work.words(rows), starts: work.words(rows), firstsBy }
+    const { flags, starts } = recorded
+    if (known?.unique || rows === 0) {
       primitives.fill(work.recorder, flags, rows, 1)
       primitives.iota(work.recorder, starts, rows)
-      return { order: undefined, starts, count: rows, flags, firstsBy }
+      return { ...recorded, order: undefined, count: rows, total: primitives.unbounded }
     }
     const by = table.columns.map((_, column) => ascending(column))
     const keys = await packKeys(work, table, by)
     const sorted = known === undefined ? sortKeys(work, keys, rows) : undefined
     this.#mark(work, keys, sorted, rows, flags)
-    const { numbers, count } = await selectFlagged(work, flags, rows)
-    return { order: sorted?.order, starts: numbers.buffer, count, flags, firstsBy }
+    const total = { buffer: work.words(1), index: 0 }
+    primitives.compact(work.recorder, work.scratch, flags, rows, starts, total)
+    return { ...recorded, order: sorted?.order, count: undefined, total }
   }
 
   /** For each row the number of its group. */

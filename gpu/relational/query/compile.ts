@@ -13,12 +13,6 @@ export function emitOrdered(builder: ProgramBuilder, type: ValueType): void {
   builder.binary(Op.xor)
 }
 
-/** What `emitOrdered` did is undone. */
-export function emitRestored(builder: ProgramBuilder, type: ValueType): void {
-  if (type === 'f32') builder.unary(Op.restoreFloat)
-  else emitOrdered(builder, type)
-}
-
 /** The last value where the column has one, else a number. */
 export function emitForNull(builder: ProgramBuilder, column: QueryColumn, number: bigint): void {
   builder.load(column)

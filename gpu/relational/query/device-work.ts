@@ -8,8 +8,12 @@ import type { DeviceWord } from '../../primitives/primitives.js'
 import { KnownFacts } from '../order/column-facts.js'
 import type { QueryKernels } from './query-kernels.js'
 
-/** Bits of `DeviceWork.faults`: an expression has overflowed, or the sum with a number among those of a node; the last bit is that of many. */
+/**
+ * Bits of `DeviceWork.faults`: an expression has overflowed, or the sum with a number among those of a node, or a condition on the rows that a node is given; the
+ * last bit of sums is that of many.
+ */
 export const EXPRESSION_FAULT = 1
+export const CONDITION_FAULT = 2 ** 31
 const SUM_FAULTS = 30
 
 export function sumFault(number: number): number {

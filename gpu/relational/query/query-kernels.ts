@@ -8,7 +8,6 @@ import { Selections } from '../selection/selections.js'
 import { AppendBits } from './append-bits.js'
 import { Evaluation } from './evaluate.js'
 import { Fetch } from './fetch.js'
-import { FinishSums } from './finish-sums.js'
 import { RowPairsWriter } from './row-pairs.js'
 
 type Make = (device: Device, primitives: Promise<Primitives>) => unknown
@@ -23,7 +22,6 @@ const PARTS = {
   columnFacts: async (device: Device) => new ColumnMeasurer(device),
   groupStarts: async (device: Device) => new GroupStarts(device),
   appendBits: async (device: Device) => new AppendBits(device),
-  finishSums: (device: Device) => FinishSums.create(device),
   rowPairs: async (device: Device) => new RowPairsWriter(device),
   joins: async (device: Device, primitives: Promise<Primitives>) => new Joins(device, await primitives),
   selections: (device: Device) => new Selections(device),

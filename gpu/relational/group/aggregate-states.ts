@@ -1,0 +1,152 @@
+import { WarpdexError } from '../../../protocol/errors.js'
+import type { AggregateFunction, ValueType } from '../../../protocol/query/tree.js'
+import type { TypedAggregate } from '../../../protocol/query/typed.js'
+import type { StringDictionary } from '../device-relation.js'
+import type { RowCode } from '../expressions/row-code.js'
+import type { RowValue } from '../expressions/row-value.js'
+
+/**
+ * How words of a state take rows in: as a number of them, a sum of two or three words or of floats, or as the largest number of one or two words. A minimum is
+ * the largest complement, so that zeros are the state of no rows.
+ */
+export type Accumulation = 'count' | 'wide' | 'long' | 'floats' | 'most' | 'wideMost'
+
+/** The words that each takes, and the WGSL function that makes one of two. */
+export const ACCUMULATIONS: Readonly<
+  Record<Accumulation, { readonly words: 1 | 2 | 3; readonly add: string }>
+> = {
+  count: { words: 1, add: 'add_words' },
+  most: { words: 1, add: 'max' },
+  wide: { words: 2, add: 'add_wide' },
+  floats: { words: 2, add: 'add_floats' },
+  wideMost: { words: 2, add: 'max_wide' },
+  long: { words: 3, add: 'add_long' },
+}
+
+/** Words of a state. */
+export interface Accumulator {
+  readonly kind: Accumulation
+  /** The first of them. */
+  readonly at: number
+}
+
+/** An aggregate by what its result follows from. */
+export interface AggregateState {
+  readonly function: AggregateFunction
+  /** Of its values; undefined where rows are counted. */
+  readonly type: ValueType | undefined
+  readonly dictionary: StringDictionary | undefined
+  /** Whether there may be groups without a value. */
+  readonly nullable: boolean
+  /** How many values there are. */
+  readonly count: Accumulator
+  /** Their sum or extreme. */
+  readonly result: Accumulator
+}
+
+/** The first word of every state counts its rows. */
+const ROWS: Accumulator = { kind: 'count', at: 0 }
+
+/** Words that aggregates are accumulated in. Aggregates share what they have in common. */
+export class AggregateStates {
+  readonly aggregates: readonly AggregateState[]
+  readonly #accumulators: Accumulator[] = [ROWS]
+  /** Of each value those that take it in, by what they take of it, with the WGSL of that. */
+  readonly #inputs = new Map<RowValue, Map<string, { readonly to: Accumulator; readonly part: string }>>()
+
+  /**
+   * @param code has what computes the aggregates' values added
+   * @param hasKeys whether there are no groups without rows
+   */
+  constructor(aggregates: readonly TypedAggregate[], code: RowCode, hasKeys: boolean) {
+    this.aggregates = aggregates.map((aggregate) => this.#stateOf(aggregate, code, hasKeys))
+  }
+
+  get accumulators(): readonly Accumulator[] {
+    return this.#accumulators
+  }
+
+  get words(): number {
+    const { kind, at } = this.#accumulators.at(-1)!
+    return at + ACCUMULATIONS[kind].words
+  }
+
+  /** Whether atomic operations on words can accumulate all of it. */
+  get isAtomic(): boolean {
+    return this.#accumulators.every(({ kind }) => kind !== 'floats' && kind !== 'wideMost')
+  }
+
+  /** Whether a value may be a fault. */
+  get isFallible(): boolean {
+    return [...this.#inputs.keys()].some(({ fault }) => fault !== undefined)
+  }
+
+  /**
+   * Statements that take a row in.
+   * @param add the statement that adds a WGSL value of as many words to an accumulator's
+   */
+  statements(add: (to: Accumulator, value: string) => string): string[] {
+    const inputs = Array.from(this.#inputs, ([{ valid, fault }, parts]) => {
+      const adds = Array.from(parts.values(), ({ to, part }) => add(to, part))
+      const taken = valid === undefined || adds.length === 0 ? adds : [`if (${valid}) {`, ...adds, '}']
+      return fault === undefined ? taken : [noteFault(fault), ...taken]
+    })
+    return [add(ROWS, '1u'), ...inputs.flat()]
+  }
+
+  #stateOf({ function: fn, value: expression }: TypedAggregate, code: RowCode, hasKeys: boolean) {
+    const rows = { function: fn, type: undefined, dictionary: undefined, nullable: false }
+    if (expression === undefined) return { ...rows, count: ROWS, result: ROWS }
+    const value = code.value(expression)
+    if (!this.#inputs.has(value)) this.#inputs.set(value, new Map())
+    const { type, dictionary, valid } = value
+    const count = valid === undefined ? ROWS : this.#accumulator(value, 'count', 'count', () => '1u')
+    if (fn === 'count') return { ...rows, type, count, result: count }
+    const nullable = valid !== undefined || !hasKeys
+    const result = fn === 'min' || fn === 'max' ? this.#extreme(value, fn, code) : this.#sum(value)
+    return { function: fn, type, dictionary, nullable, count, result }
+  }
+
+  #extreme(value: RowValue, fn: 'min' | 'max', code: RowCode): Accumulator {
+    return this.#accumulator(value, fn, value.words === 2 ? 'wideMost' : 'most', () => {
+      const ordered = code.ordered(value).value
+      return fn === 'max' ? ordered : `~${ordered}`
+    })
+  }
+
+  /** Integers of 32 bits have sums of 64, which no 2^32 rows leave; those of 64 bits are added up in 96. Floats are added up in pairs. */
+  #sum(value: RowValue): Accumulator {
+    const { type, value: own } = value
+    switch (type) {
+      case 'u32':
+        return this.#accumulator(value, 'sum', 'wide', () => `vec2u(${own}, 0u)`)
+      case 'i32':
+        return this.#accumulator(value, 'sum', 'wide', () => `extended_word(${own})`)
+      case 'u64':
+        return this.#accumulator(value, 'sum', 'long', () => `vec3u(${own}, 0u)`)
+      case 'i64':
+        return this.#accumulator(value, 'sum', 'long', () => `extended_wide(${own})`)
+      case 'f32':
+        return this.#accumulator(value, 'sum', 'floats', () => `vec2u(${own}, 0u)`)
+      default:
+        throw new WarpdexError('INTERNAL', `there is no sum of ${type}`)
+    }
+  }
+
+  #accumulator(value: RowValue, of: string, kind: Accumulation, part: () => string): Accumulator {
+    const parts = this.#inputs.get(value)!
+    let known = parts.get(of)
+    if (known === undefined) {
+      const to = { kind, at: this.words }
+      this.#accumulators.push(to)
+      known = { to, part: part() }
+      parts.set(of, known)
+    }
+    return known.to
+  }
+}
+
+/** A statement: what is true is a fault of the query. */
+function noteFault(fault: string): string {
+  return `if (${fault}) { note_fault(); }`
+}
