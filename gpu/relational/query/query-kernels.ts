@@ -6,7 +6,6 @@ import { ColumnMeasurer } from '../order/column-facts.js'
 import { GroupStarts } from '../order/row-groups.js'
 import { Selections } from '../selection/selections.js'
 import { AppendBits } from './append-bits.js'
-import { Evaluation } from './evaluate.js'
 import { Fetch } from './fetch.js'
 import { RowPairsWriter } from './row-pairs.js'
 
@@ -17,7 +16,6 @@ const PARTS = {
   primitives: (_: Device, primitives: Promise<Primitives>) => primitives,
   /** Of rows' expressions, by their text. */
   generated: async (device: Device) => new GeneratedKernels(device),
-  evaluation: (device: Device) => Evaluation.create(device),
   fetch: async (device: Device) => new Fetch(device),
   columnFacts: async (device: Device) => new ColumnMeasurer(device),
   groupStarts: async (device: Device) => new GroupStarts(device),

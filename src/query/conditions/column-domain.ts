@@ -36,7 +36,7 @@ export function lastValue({ type, dictionary }: Pick<ColumnFacts, 'type' | 'dict
 
 /**
  * A value that is no string as an unsigned number whose order is that of the values. Both zeros are one, and NaN is the largest: as
- * `ordered_float` of `evaluate.wesl` has it.
+ * `ordered_float` of `values.wesl` has it.
  */
 export function orderedNumber(value: bigint | number | boolean, type: ValueType): bigint {
   if (typeof value === 'boolean') return value ? 1n : 0n
