@@ -38,7 +38,7 @@ function joinColumn(work: DeviceWork, parts: readonly Table[], index: number, ro
     const { rows: count } = parts[i]!
     work.recorder.copy(column.values, 0, values, first * bytes, count * bytes)
     if (validity !== undefined) {
-      work.kernels.appendBits.record(work, column.validity, validity, first, count)
+      work.kernels.appendBits.record(work.recorder, column.validity, validity, first, count)
     }
     first += count
   }

@@ -5,9 +5,8 @@ import type { Device } from '../../device/device.js'
 import type { StructureImage } from '../../index-structure.js'
 import { fillRegion, type ReadPart } from '../../memory/image-parts.js'
 import type { Region } from '../../memory/region.js'
-import type { Recode } from './recode.js'
 import { SortedStrings } from './sorted-strings.js'
-import { StoredColumn, validityRegion, valuesRegion } from './stored-column.js'
+import { type ColumnKernels, StoredColumn, validityRegion, valuesRegion } from './stored-column.js'
 
 /** Where a column's parts are. */
 export interface ColumnImage {
@@ -24,7 +23,7 @@ export interface ColumnImage {
 export async function columnFromImage(
   device: Device,
   definition: ColumnDefinition,
-  recode: Recode,
+  kernels: ColumnKernels,
   { meta, number, readPart }: ColumnImage,
 ): Promise<StoredColumn> {
   const rows = meta.rows
@@ -34,36 +33,17 @@ export async function columnFromImage(
   let validity: Region | undefined
   try {
     await fillRegion(device, values, rows, readPart(`${number}.values`))
-    let lastWord = 0
     if (meta[`${number}.nulls`] === true) {
       const words = Math.ceil(rows / 32)
       validity = await validityRegion(device, definition, words)
-      await fillRegion(
-        device,
-        validity,
-        words,
-        watched(readPart(`${number}.validity`), (word) => {
-          lastWord = word
-        }),
-      )
+      await fillRegion(device, validity, words, readPart(`${number}.validity`))
     }
     const strings = definition.type === 'string' ? await readStrings(number, readPart) : undefined
-    return new StoredColumn(device, definition, recode, { values, validity, lastWord, strings })
+    return new StoredColumn(device, definition, kernels, { values, validity, strings })
   } catch (error) {
     values.destroy()
     validity?.destroy()
     throw error
-  }
-}
-
-/** Hands chunks on, and tells the last word of each. */
-async function* watched(
-  chunks: ReturnType<ReadPart>,
-  onWord: (word: number) => void,
-): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) {
-    if (chunk.byteLength >= 4) onWord(aligned(chunk.slice(-4), Uint32Array)[0])
-    yield chunk
   }
 }
 

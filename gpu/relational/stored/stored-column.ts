@@ -1,4 +1,4 @@
-import { aligned, asBytes, NO_VALUES } from '../../../protocol/columns.js'
+import { asBytes, NO_VALUES } from '../../../protocol/columns.js'
 import { toWarpdexError } from '../../../protocol/errors.js'
 import { type ColumnDefinition, columnWords } from '../../../protocol/relation.js'
 import type { ColumnValues, RelationBatch } from '../../../protocol/relation-batch.js'
@@ -7,12 +7,12 @@ import type { Recorder } from '../../device/recorder.js'
 import { Region } from '../../memory/region.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceColumnData } from '../device-relation.js'
+import type { AppendBits } from '../query/append-bits.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { QueryColumn } from '../query/query-column.js'
 import type { Recode } from './recode.js'
 import { SortedStrings } from './sorted-strings.js'
 import { usedStrings } from './used-strings.js'
-import { validityWords } from './validity-words.js'
 
 /** Rows of one word of a validity bitmap. */
 const WORD_ROWS = 32
@@ -37,6 +37,8 @@ interface TakenStrings {
 /** Batches for which a column has room, and which have changed nothing yet. */
 export interface PreparedValues {
   readonly batches: readonly (ColumnValues & { readonly rows: number })[]
+  /** Room for the validity of each batch that has one. */
+  readonly bits: readonly (GPUBuffer | undefined)[]
   readonly strings: PreparedStrings | undefined
   /** A bitmap for a column that has had none, with its words. */
   readonly validity: Region | undefined
@@ -46,34 +48,42 @@ export interface PreparedValues {
 export interface ColumnParts {
   readonly values: Region
   readonly validity?: Region | undefined
-  /** The validity of the last rows, the last word of the bitmap. */
-  readonly lastWord?: number
   readonly strings?: SortedStrings | undefined
+}
+
+/** What columns are changed with. */
+export interface ColumnKernels {
+  readonly recode: Recode
+  readonly appendBits: AppendBits
 }
 
 /** A column of a stored relation on the device. It grows at its end; the layout is that of `DeviceColumnData`. */
 export class StoredColumn {
   readonly definition: ColumnDefinition
   readonly #device: Device
-  readonly #recode: Recode
+  readonly #kernels: ColumnKernels
   readonly #values: Region
   #validity: Region | undefined
-  #lastWord: number
   #strings: SortedStrings | undefined
 
-  constructor(device: Device, definition: ColumnDefinition, recode: Recode, parts: ColumnParts) {
+  constructor(device: Device, definition: ColumnDefinition, kernels: ColumnKernels, parts: ColumnParts) {
     this.#device = device
     this.definition = definition
-    this.#recode = recode
+    this.#kernels = kernels
     this.#values = parts.values
     this.#validity = parts.validity
-    this.#lastWord = parts.lastWord ?? 0
     this.#strings = definition.type === 'string' ? (parts.strings ?? new SortedStrings()) : undefined
   }
 
   /** @throws WarpdexError `OUT_OF_DEVICE_MEMORY` */
-  static async create(device: Device, definition: ColumnDefinition, recode: Recode): Promise<StoredColumn> {
-    return new StoredColumn(device, definition, recode, { values: await valuesRegion(device, definition, 0) })
+  static async create(
+    device: Device,
+    definition: ColumnDefinition,
+    kernels: ColumnKernels,
+  ): Promise<StoredColumn> {
+    return new StoredColumn(device, definition, kernels, {
+      values: await valuesRegion(device, definition, 0),
+    })
   }
 
   get rows(): number {
@@ -110,21 +120,27 @@ export class StoredColumn {
   /**
    * Makes room for batches.
    * @param isTight whether to make no more room than they need
+   * @param scratch is held until they are applied or discarded
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE`, with nothing changed
    */
-  async prepare(batches: readonly RelationBatch[], isTight: boolean): Promise<PreparedValues> {
+  async prepare(
+    batches: readonly RelationBatch[],
+    isTight: boolean,
+    scratch: Scratch,
+  ): Promise<PreparedValues> {
     const own = batches.map(({ rows, columns }) => ({ rows, ...columnOf(columns, this.definition) }))
     const rows = own.reduce((sum, batch) => sum + batch.rows, 0)
     const strings = this.#strings && mergeAll(this.#strings, own)
     await (isTight ? this.#values.fit(rows) : this.#values.reserve(rows))
     const words = Math.ceil((this.rows + rows) / WORD_ROWS)
+    const bits = own.map(({ validity }) => validity && scratch.bytes(validity.byteLength))
     if (this.#validity !== undefined) {
       await this.#validity.reserve(words - this.#validity.records)
-      return { batches: own, strings, validity: undefined }
+      return { batches: own, bits, strings, validity: undefined }
     }
     const hasNulls = own.some(({ validity }) => validity !== undefined)
     const validity = hasNulls ? await validityRegion(this.#device, this.definition, words) : undefined
-    return { batches: own, strings, validity }
+    return { batches: own, bits, strings, validity }
   }
 
   discard({ validity }: PreparedValues): void {
@@ -132,18 +148,19 @@ export class StoredColumn {
   }
 
   /** Adds the values of prepared batches. What is recorded must be submitted before anything reads the column. */
-  apply({ batches, strings, validity }: PreparedValues, recorder: Recorder, scratch: Scratch): void {
+  apply({ batches, bits, strings, validity }: PreparedValues, recorder: Recorder, scratch: Scratch): void {
     const before = this.rows
     if (validity !== undefined) {
       this.#validity = validity
-      this.#addValidity(0, before, undefined, recorder)
+      this.#addValidity(recorder, undefined, 0, before)
     }
     if (strings?.moved !== undefined) this.#renumber(strings.moved, 0, before, recorder, scratch)
     batches.forEach((batch, i) => {
       const first = this.#values.take(batch.rows)
       const width = columnWords(this.definition.type) * 4
       this.#device.upload(this.#values.buffer, batch.values, first * width, recorder)
-      if (this.#validity !== undefined) this.#addValidity(first, batch.rows, batch.validity, recorder)
+      if (batch.validity !== undefined) this.#device.upload(bits[i]!, batch.validity, 0, recorder)
+      this.#addValidity(recorder, bits[i], first, batch.rows)
       if (strings !== undefined) this.#renumber(strings.added[i], first, batch.rows, recorder, scratch)
     })
     if (strings !== undefined) this.#strings = strings.strings
@@ -174,16 +191,10 @@ export class StoredColumn {
     this.#strings = strings.strings
   }
 
-  /** Gives back what is beyond its rows, where the device has room for the copy, and learns what it must know of them to be appended to. */
+  /** Gives back what is beyond its rows, where the device has room for the copy. */
   async settle(): Promise<void> {
     await giveBack(this.#values)
-    if (this.#validity === undefined) return
-    await giveBack(this.#validity)
-    const { records, buffer } = this.#validity
-    if (records === 0) return
-    const place = { buffer, bytes: 4, offset: (records - 1) * 4 }
-    const [word] = await this.#device.submitAndRead(this.#device.record(), [place])
-    this.#lastWord = aligned(word, Uint32Array)[0]
+    if (this.#validity !== undefined) await giveBack(this.#validity)
   }
 
   destroy(): void {
@@ -192,17 +203,15 @@ export class StoredColumn {
   }
 
   async #takeValidity(work: DeviceWork, validity: GPUBuffer | undefined, rows: number): Promise<void> {
-    const { appendBits } = work.kernels
     const before = this.rows
     const words = Math.ceil((before + rows) / WORD_ROWS)
     if (this.#validity === undefined) {
       this.#validity = await validityRegion(this.#device, this.definition, words)
-      appendBits.record(work, undefined, this.#validity.buffer, 0, before)
+      this.#addValidity(work.recorder, undefined, 0, before)
     } else {
       await this.#validity.reserve(words - this.#validity.records)
     }
-    this.#validity.take(words - this.#validity.records)
-    appendBits.record(work, validity, this.#validity.buffer, before, rows)
+    this.#addValidity(work.recorder, validity, before, rows)
   }
 
   /** One dictionary for what is there and what comes: the other one as it is where it can be, else only what its rows have of it. */
@@ -225,20 +234,19 @@ export class StoredColumn {
     return { strings, moved, added: numbers }
   }
 
-  #addValidity(first: number, rows: number, validity: Uint8Array | undefined, recorder: Recorder): void {
+  /** @param bits undefined where all rows have a value */
+  #addValidity(recorder: Recorder, bits: GPUBuffer | undefined, first: number, rows: number): void {
     const region = this.#validity
-    if (region === undefined || rows === 0) return
-    const words = validityWords(this.#lastWord, first, rows, validity)
+    if (region === undefined) return
     region.take(Math.ceil((first + rows) / WORD_ROWS) - region.records)
-    this.#lastWord = words[words.length - 1]
-    this.#device.upload(region.buffer, asBytes(words), Math.floor(first / WORD_ROWS) * 4, recorder)
+    this.#kernels.appendBits.record(recorder, bits, region.buffer, first, rows)
   }
 
   #renumber(numbers: Uint32Array, first: number, count: number, recorder: Recorder, scratch: Scratch): void {
     if (count === 0 || numbers.length === 0) return
     const map = scratch.words(numbers.length)
     this.#device.upload(map, asBytes(numbers), 0, recorder)
-    this.#recode.record(recorder, this.#values.buffer, this.#validity?.buffer, map, { first, count })
+    this.#kernels.recode.record(recorder, this.#values.buffer, this.#validity?.buffer, map, { first, count })
   }
 }
 

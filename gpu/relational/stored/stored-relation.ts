@@ -7,15 +7,15 @@ import type { Recorder } from '../../device/recorder.js'
 import type { ImagePart, RegionStats, StructureImage } from '../../index-structure.js'
 import { copiedParts, hostPart, hostParts, type ReadPart } from '../../memory/image-parts.js'
 import type { Region } from '../../memory/region.js'
-import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceRelation } from '../device-relation.js'
 import { FactsKeeper } from '../order/column-facts.js'
+import { AppendBits } from '../query/append-bits.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { Table } from '../query/table.js'
 import { SampleKeeper } from '../relation-sample.js'
 import { Recode } from './recode.js'
 import { columnFromImage } from './restore-column.js'
-import { StoredColumn } from './stored-column.js'
+import { type ColumnKernels, StoredColumn } from './stored-column.js'
 
 /** Raised whenever the parts of an image change. */
 const LAYOUT_VERSION = 1
@@ -59,8 +59,8 @@ export class StoredRelation {
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   static async create(device: Device, definitions: readonly ColumnDefinition[]): Promise<StoredRelation> {
-    const recode = new Recode(device)
-    return StoredRelation.#of(device, definitions, (column) => StoredColumn.create(device, column, recode))
+    const kernels = kernelsOf(device)
+    return StoredRelation.#of(device, definitions, (column) => StoredColumn.create(device, column, kernels))
   }
 
   /**
@@ -77,9 +77,9 @@ export class StoredRelation {
       const message = `the image has layout ${meta.layout}; this version reads ${LAYOUT_VERSION}`
       throw new WarpdexError('DAMAGED_FILE', message)
     }
-    const recode = new Recode(device)
+    const kernels = kernelsOf(device)
     return StoredRelation.#of(device, definitions, (column, i) =>
-      columnFromImage(device, column, recode, { meta, number: i, readPart }),
+      columnFromImage(device, column, kernels, { meta, number: i, readPart }),
     )
   }
 
@@ -122,16 +122,18 @@ export class StoredRelation {
     const isTight = this.#requireRoom(rows)
     let isRenumbered = false
     const prepared: (() => void)[] = []
-    const apply: ((recorder: Recorder, scratch: Scratch) => void)[] = []
+    const apply: ((recorder: Recorder) => void)[] = []
+    const scratch = this.#device.scratch()
     const discard = () => {
       for (const each of prepared) each()
+      scratch.release()
     }
     try {
       for (const column of this.#columns) {
-        const values = await column.prepare(batches, isTight)
+        const values = await column.prepare(batches, isTight, scratch)
         isRenumbered ||= values.strings?.moved !== undefined
         prepared.push(() => column.discard(values))
-        apply.push((recorder, scratch) => column.apply(values, recorder, scratch))
+        apply.push((recorder) => column.apply(values, recorder, scratch))
       }
     } catch (error) {
       discard()
@@ -141,8 +143,7 @@ export class StoredRelation {
       discard,
       apply: () => {
         const recorder = this.#device.record()
-        const scratch = this.#device.scratch()
-        for (const each of apply) each(recorder, scratch)
+        for (const each of apply) each(recorder)
         if (isRenumbered) this.#sample.forget()
         this.#facts.forget()
         recorder.submit()
@@ -255,4 +256,8 @@ export class StoredRelation {
       regions.map(([role, region]) => [`${i}.${role}`, region] as const),
     )
   }
+}
+
+function kernelsOf(device: Device): ColumnKernels {
+  return { recode: new Recode(device), appendBits: new AppendBits(device) }
 }
