@@ -1,4 +1,3 @@
-import type { GeneratedKernels } from '../expressions/generated-kernels.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { type QueryColumn, valueWords } from '../query/query-column.js'
 import { generateMoves, type MoveKind } from './generate-moves.js'
@@ -24,13 +23,11 @@ const OWN_BINDINGS = 3
 
 /** Writes what is wanted of entries that pass (`emit.wesl`). */
 export class Emit {
-  readonly #kernels: GeneratedKernels
   readonly #tile: SelectionTile
   readonly #mostBuffers: number
 
   /** @param mostBuffers that a kernel can bind */
-  constructor(kernels: GeneratedKernels, tile: SelectionTile, mostBuffers: number) {
-    this.#kernels = kernels
+  constructor(tile: SelectionTile, mostBuffers: number) {
     this.#tile = tile
     this.#mostBuffers = mostBuffers - OWN_BINDINGS
   }
@@ -89,7 +86,7 @@ export class Emit {
       moves.map(({ kind }) => kind),
       list !== undefined,
     )
-    const kernel = await this.#kernels.get(
+    const kernel = await work.kernels.generated.get(
       {
         module: 'relational/selection/emit',
         conditions: this.#tile.conditions,

@@ -2,7 +2,6 @@ import { asBytes } from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { Device } from '../../device/device.js'
 import type { DeviceWord } from '../../primitives/primitives.js'
-import type { GeneratedKernels } from '../expressions/generated-kernels.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { type Predicate, predicateOf } from './predicate.js'
 import { FIRST_SOURCE } from './predicate-text.js'
@@ -37,13 +36,11 @@ const NONE = 0xffffffff
 
 /** Evaluates tests over entries (`mark.wesl`). What no kernel can bind is cut into kernels that go on from the bits that the ones before have left. */
 export class Mark {
-  readonly #kernels: GeneratedKernels
   readonly #tile: SelectionTile
   /** Buffers that a predicate can read. */
   readonly #mostSources: number
 
-  constructor(device: Device, kernels: GeneratedKernels, tile: SelectionTile) {
-    this.#kernels = kernels
+  constructor(device: Device, tile: SelectionTile) {
     this.#tile = tile
     this.#mostSources = device.gpu.limits.maxStorageBuffersPerShaderStage - FIRST_SOURCE
   }
@@ -93,7 +90,7 @@ export class Mark {
     entryPoint: string,
     outputs: Readonly<Record<string, GPUBuffer>>,
   ): Promise<void> {
-    const kernel = await this.#kernels.get(
+    const kernel = await work.kernels.generated.get(
       {
         module: 'relational/selection/mark',
         conditions: this.#tile.conditions,

@@ -1,6 +1,5 @@
 import type { Device } from '../../device/device.js'
 import { type Strategy, strategyFor } from '../../primitives/strategy.js'
-import { GeneratedKernels } from '../expressions/generated-kernels.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { QueryColumn } from '../query/query-column.js'
 import { DictionaryTexts } from './dictionary-texts.js'
@@ -21,10 +20,9 @@ export class Selections {
 
   /** @param strategy the one that suits the device, unless given */
   constructor(device: Device, strategy: Strategy = strategyFor(device)) {
-    const kernels = new GeneratedKernels(device)
     const tile = selectionTile(device, strategy)
-    const mark = new Mark(device, kernels, tile)
-    const emit = new Emit(kernels, tile, device.gpu.limits.maxStorageBuffersPerShaderStage)
+    const mark = new Mark(device, tile)
+    const emit = new Emit(tile, device.gpu.limits.maxStorageBuffersPerShaderStage)
     this.#texts = new DictionaryTexts(device)
     this.#parts = { mark, emit, matches: new MatchTests(this.#texts, mark) }
   }

@@ -1,4 +1,4 @@
-import { compareStrings, isFound } from '../../../gpu/relational/query/dictionaries.js'
+import { dictionaryOf, isFound } from '../../../gpu/relational/query/dictionaries.js'
 import type { Condition } from '../../../gpu/relational/selection/selection-types.js'
 import { TURNED } from '../../../protocol/query/exact-comparison.js'
 import type { ComparisonOp } from '../../../protocol/query/tree.js'
@@ -13,7 +13,7 @@ import {
 } from './column-domain.js'
 import { convertedColumn, sourceSet } from './conversions.js'
 import { type And, type Formula, FormulaBuilder, isValues, type Or, partsOf, type Values } from './formula.js'
-import { between, complement, intersectionOf, isEmpty, NULLS, withoutNulls } from './value-sets.js'
+import { between, complement, intersectionOf, isEmpty, isWithin, NULLS, withoutNulls } from './value-sets.js'
 
 /** A condition that another one implies, by that one's number. */
 export interface Implied {
@@ -53,6 +53,8 @@ export function normalise(condition: TypedExpression, columns: readonly ColumnFa
   if (formula === true) return { kind: 'all', conditions: [], implied: [] }
   return conditionsOf(formula, columns)
 }
+
+type Constant = Extract<TypedExpression, { kind: 'constant' }>
 
 class Normaliser {
   readonly #columns: readonly ColumnFacts[]
@@ -105,11 +107,7 @@ class Normaliser {
     return undefined
   }
 
-  #compare(
-    op: ComparisonOp,
-    expression: TypedExpression,
-    constant: Extract<TypedExpression, { kind: 'constant' }>['value'],
-  ): Formula | undefined {
+  #compare(op: ComparisonOp, expression: TypedExpression, constant: Constant['value']): Formula | undefined {
     const column = convertedColumn(expression)
     if (column === undefined) return constant === null ? false : undefined
     const facts = this.#columns[column.index]!
@@ -170,38 +168,14 @@ function asWanted(expression: TypedExpression, wanted: boolean): TypedExpression
   return { kind: 'not', args: [expression], type: 'boolean', nullable: expression.nullable }
 }
 
-function compareConstants(
-  op: ComparisonOp,
-  left: Extract<TypedExpression, { kind: 'constant' }>,
-  right: Extract<TypedExpression, { kind: 'constant' }>,
-): boolean {
-  const order = orderOf(left, right)
-  if (order === undefined) return false
-  switch (op) {
-    case '=':
-      return order === 0
-    case '<>':
-      return order !== 0
-    case '<':
-      return order < 0
-    case '<=':
-      return order <= 0
-    case '>':
-      return order > 0
-    case '>=':
-      return order >= 0
-  }
-}
-
-/** Undefined where one of them is null. */
-function orderOf(
-  { value: a, type }: Extract<TypedExpression, { kind: 'constant' }>,
-  { value: b }: Extract<TypedExpression, { kind: 'constant' }>,
-): number | undefined {
-  if (a === null || b === null) return undefined
-  if (typeof a === 'string' || typeof b === 'string') return compareStrings(String(a), String(b))
-  const [x, y] = [orderedNumber(a, type), orderedNumber(b, type)]
-  return x < y ? -1 : x > y ? 1 : 0
+/** The one value of the left side is compared as those of a column are. */
+function compareConstants(op: ComparisonOp, left: Constant, right: Constant): boolean {
+  const { value, type } = left
+  if (value === null) return false
+  const dictionary = typeof value === 'string' ? dictionaryOf([value]) : undefined
+  const number = typeof value === 'string' ? 0n : orderedNumber(value, type)
+  const set = comparisonSet(op, right.value, { type, nullable: false, dictionary })
+  return isWithin(between(number, number), set)
 }
 
 function conditionsOf(formula: Condition | And | Or, columns: readonly ColumnFacts[]): Normalised {
