@@ -8,7 +8,7 @@ import type { SelectionCosts } from '../relational/selection/selection-types.js'
 import { type AdapterChoice, type AdapterFacts, type FoundAdapter, findAdapter } from './adapter.js'
 import { Clock, STAMP_BYTES } from './clock.js'
 import { DeviceFull, noRoom } from './device-full.js'
-import type { Kernel, KernelDescription } from './kernel.js'
+import type { Kernel } from './kernel.js'
 import { KernelStore } from './kernel-store.js'
 import type { Lane } from './lane.js'
 import { PollingPauses } from './polling-pauses.js'
@@ -173,13 +173,6 @@ export class Device {
   /** A kernel of a module with a generated part, compiled. Nobody keeps it but who asks for it. */
   async generatedKernel(description: ModuleDescription, entryPoint: string): Promise<Kernel> {
     const kernel = this.#kernels.kernel(description, entryPoint)
-    await this.waitFor(kernel.compiled)
-    return kernel
-  }
-
-  /** A kernel whose buffers and parameters are told by their places, compiled; made once unless it has a generated part. */
-  async kernel(description: KernelDescription): Promise<Kernel> {
-    const kernel = this.#kernels.kernel(description, description.entryPoint, description)
     await this.waitFor(kernel.compiled)
     return kernel
   }

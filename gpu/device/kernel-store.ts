@@ -1,4 +1,4 @@
-import { Kernel, type KernelDescription, kernelInterface, type MadeShader } from './kernel.js'
+import { Kernel, kernelInterface, type MadeShader } from './kernel.js'
 import { linkShader, type ModuleDescription } from './shaders.js'
 
 /** The kernels of a device and the linked modules that they share, each made once but for those with a generated part. */
@@ -15,13 +15,12 @@ export class KernelStore {
     this.#onDemand = onDemand
   }
 
-  /** @param described where its buffers and parameters are told by their places */
-  kernel(description: ModuleDescription, entryPoint: string, described?: KernelDescription): Kernel {
+  kernel(description: ModuleDescription, entryPoint: string): Kernel {
     const { module, conditions, generated } = description
-    const key = JSON.stringify([module, entryPoint, conditions, described?.params])
+    const key = JSON.stringify([module, entryPoint, conditions])
     return this.#kept(this.#kernels, key, generated === undefined, () => {
       const shader = this.#shader(description)
-      const needs = kernelInterface(shader, entryPoint, described)
+      const needs = kernelInterface(shader, entryPoint)
       const kernel = new Kernel(this.#device, shader, entryPoint, needs, this.#onDemand)
       this.#compiling.add(kernel.compiled)
       void kernel.compiled.then(() => this.#compiling.delete(kernel.compiled))

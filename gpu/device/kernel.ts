@@ -1,30 +1,12 @@
 import { WarpdexError } from '../../protocol/errors.js'
-import { type Access, type Binding, interfaceOf, type KernelInterface } from './kernel-interface.js'
-import type { ModuleDescription, Shader } from './shaders.js'
+import { type Binding, interfaceOf, type KernelInterface } from './kernel-interface.js'
+import type { Shader } from './shaders.js'
 
-export type { Access }
+/** The buffers of a dispatch by the names that the kernel has for them, whatever others there are beside. */
+export type Buffers = Readonly<Record<string, GPUBuffer | undefined>>
 
-/** A binding that several kernels have under one number, whatever other bindings they have. */
-export type NumberedBinding = readonly [number: number, access: Access]
-
-/** A kernel whose buffers and parameters are told by their places. */
-export interface KernelDescription extends ModuleDescription {
-  readonly entryPoint: string
-  /** Access of each binding of group 0, from `firstBinding` on. */
-  readonly bindings: readonly Access[]
-  /** Number of the first binding: 0 unless said otherwise. */
-  readonly firstBinding?: number
-  /** Bindings with numbers of their own; their buffers come after the others, in this order. */
-  readonly further?: readonly NumberedBinding[]
-  /** Number of u32 words in the kernel's `var<immediate>` block; 15 at most. */
-  readonly params: number
-}
-
-/** The buffers of a dispatch by the names that the kernel has for them, whatever others there are beside; or in the order of a description. */
-export type Buffers = Readonly<Record<string, GPUBuffer | undefined>> | readonly GPUBuffer[]
-
-/** The parameters of a dispatch: those members of `Params` that the kernel looks at, whatever others there are beside; or in the order of a description. */
-export type Params = Readonly<Record<string, number>> | readonly number[]
+/** The parameters of a dispatch: those members of `Params` that the kernel looks at, whatever others there are beside. */
+export type Params = Readonly<Record<string, number>>
 
 /** A linked module that can be made for the device. */
 export interface MadeShader extends Shader {
@@ -107,12 +89,8 @@ export class Kernel {
   }
 
   /** The bind group over whole buffers. Making one costs more than a dispatch, so they are kept. */
-  #bindGroup(given: Buffers): GPUBindGroup {
+  #bindGroup(buffers: Buffers): GPUBindGroup {
     const bindings = this.#bindings
-    if (Array.isArray(given) && given.length !== bindings.length) {
-      throw this.#refusal(`takes ${bindings.length} buffers, not ${given.length}`)
-    }
-    const buffers = given as Named<GPUBuffer>
     let key = ''
     for (const { name } of bindings) {
       const buffer = buffers[name]
@@ -131,8 +109,7 @@ export class Kernel {
     return group
   }
 
-  #paramBlock(given: Params, first: number): Uint32Array<ArrayBuffer> {
-    const params = given as Named<number>
+  #paramBlock(params: Params, first: number): Uint32Array<ArrayBuffer> {
     const names = this.#params
     const block = new Uint32Array(this.#immediates)
     for (let i = 0; i < names.length; i++) {
@@ -151,9 +128,6 @@ export class Kernel {
   }
 }
 
-/** What is told by its place has that for its name. */
-type Named<T> = Readonly<Record<string, T | undefined>>
-
 /** Far more than the buffers that a steady state cycles through; past it the cache starts afresh. */
 const BIND_GROUPS_KEPT = 256
 
@@ -169,23 +143,10 @@ function bufferNumber(buffer: GPUBuffer): number {
   return number
 }
 
-/** What a kernel needs: as its description says, if there is one, or else its code. */
-export function kernelInterface(
-  { code, divides }: Shader,
-  entryPoint: string,
-  described?: KernelDescription,
-): KernelInterface {
-  if (described === undefined) {
-    const found = interfaceOf(code, entryPoint)
-    return divides ? { ...found, params: found.params.slice(0, -1) } : found
-  }
-  const { bindings, firstBinding = 0, further = [], params } = described
-  const numbered = [...bindings.map((access, i) => [firstBinding + i, access] as const), ...further]
-  return {
-    bindings: numbered.map(([number, access], i) => ({ number, access, name: String(i) })),
-    params: Array.from({ length: params }, (_, i) => String(i)),
-    needed: new Set(),
-  }
+/** What a kernel needs: as its code says, but for the word that divides dispatches. */
+export function kernelInterface({ code, divides }: Shader, entryPoint: string): KernelInterface {
+  const found = interfaceOf(code, entryPoint)
+  return divides ? { ...found, params: found.params.slice(0, -1) } : found
 }
 
 /** `GPUShaderStage.COMPUTE`; the globals of WebGPU exist only once an adapter was asked for. */

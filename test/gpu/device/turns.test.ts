@@ -50,7 +50,7 @@ t.test('work that others always have in the queue does not make slices small', a
   }
   const lane = new Turns(device, 65_535).lane({ refuse, onSlice: () => slices++ })
   const recorder = lane.record()
-  recorder.dispatchGroups(kernel, [], [], 4000)
+  recorder.dispatchGroups(kernel, {}, {}, 4000)
   recorder.submit()
   await lane.submitted()
   over = true
@@ -74,7 +74,7 @@ t.test('whoever waits for a recorder is told when all of it is submitted', async
   recorder.onSubmitted(() => {
     atCall = groups()
   })
-  recorder.dispatchGroups(kernel, [], [], 1000)
+  recorder.dispatchGroups(kernel, {}, {}, 1000)
   recorder.submit()
   t.ok(groups() < 1000, 'a part of it waits')
   t.equal(atCall, 0)
