@@ -3,10 +3,17 @@ import type { RelationSample, SampledColumn } from '../../../gpu/relational/rela
 import type { ValueSet } from '../../../gpu/relational/selection/selection-types.js'
 import type { ColumnType } from '../../../protocol/relation.js'
 import type { ColumnFacts } from '../conditions/column-domain.js'
-import { Histogram } from './histogram.js'
+import { distinctCount } from './distinct-count.js'
 
 const SIGN = 0x80000000
 const WIDE_SIGN = 2n ** 63n
+
+/** Rows of the sample with values of an interval from which on they are counted as they are. */
+const COUNTED = 4
+/** Of an interval with fewer, so many neighbours on either side say how its values lie. */
+const NEIGHBOURS = 8
+/** More intervals than these are counted as they are: what the sample has too much of one it has too little of others. */
+const MANY_INTERVALS = 64
 
 /** A column with what is known of its values. */
 export interface EstimatedColumn extends ColumnFacts {
@@ -24,9 +31,8 @@ interface Ranked {
 export class ColumnSample {
   /** Rows of the sample. */
   readonly rows: number
-  readonly histogram: Histogram
-  /** The share of nulls. */
-  readonly nullShare: number
+  /** Of the relation. */
+  readonly #of: number
   readonly #column: SampledColumn
   readonly #sorted: BigUint64Array
   /** Rows in the order of `sorted`. */
@@ -41,8 +47,7 @@ export class ColumnSample {
     const present = Uint32Array.from({ length: this.rows }, (_, row) => row).filter((row) => this.#has(row))
     this.#order = sortedBy(present, keys)
     this.#sorted = BigUint64Array.from(this.#order, (row) => keys[row]!)
-    this.histogram = new Histogram({ sorted: this.#sorted, sampled: this.rows, rows: sample.of })
-    this.nullShare = this.rows === 0 ? 0 : 1 - present.length / this.rows
+    this.#of = sample.of
   }
 
   /** The different values, ascending. */
@@ -58,6 +63,39 @@ export class ColumnSample {
   /** The string that a value stands for. */
   textOf(value: bigint): string {
     return this.#column.dictionary?.at(Number(value)) ?? ''
+  }
+
+  /** The share of the relation's rows whose value is in a set. The sample has a row at least. */
+  shareOf({ intervals, nulls }: ValueSet): number {
+    const isComplete = this.rows >= this.#of
+    const least = isComplete || intervals.length > MANY_INTERVALS ? 0 : COUNTED
+    let found = 0
+    let from = 0
+    for (const { low, high } of intervals) {
+      from = gallop(this.#sorted, low, from)
+      const end = gallop(this.#sorted, high + 1n, from)
+      found += end - from >= least ? end - from : this.#rowsAround(low, high, from, end)
+      from = end
+    }
+    const share = Math.min(1, found / this.rows)
+    // Whoever asks for what the sample has not is thought to know that it is there.
+    const unseen = share > 0 || isComplete || intervals.length === 0 ? 0 : 1 / (4 * this.rows)
+    return Math.min(1, Math.max(share, unseen) + (nulls ? 1 - this.#sorted.length / this.rows : 0))
+  }
+
+  /**
+   * Rows of the sample that an interval would have if values lay evenly around it, and all came equally often.
+   * @param from of the values that it has, the first one's place, as `end` that behind the last
+   */
+  #rowsAround(low: bigint, high: bigint, from: number, end: number): number {
+    const near = this.#sorted.subarray(Math.max(0, from - NEIGHBOURS), end + NEIGHBOURS)
+    const [least, most] = [near[0]!, near.at(-1)!]
+    if (near.length === 0 || high < least || low > most) return 0
+    const counts = new Map<bigint, number>()
+    for (const value of near) counts.set(value, (counts.get(value) ?? 0) + 1)
+    const distinct = distinctCount(counts.values(), (near.length * this.#of) / this.rows)
+    const span = Number((high < most ? high : most) - (low > least ? low : least)) + 1
+    return near.length * Math.min(1, Math.max(span / (Number(most - least) + 1), 1 / distinct))
   }
 
   /** A bit for each row whose value is in a set. */

@@ -162,7 +162,7 @@ class EstimatedCondition {
     return this.#count
   }
 
-  /** The share of rows that satisfy it: of one column's values the histogram tells most, of all else the sample. */
+  /** The share of rows that satisfy it. */
   get share(): number {
     this.#share ??= this.#shareOf(this.#condition)
     return this.#share
@@ -173,8 +173,7 @@ class EstimatedCondition {
     if (condition.kind === 'values') {
       const sample = columns[condition.column]!.from?.sample
       if (sample === undefined || sample.rows === 0) return defaultShare(condition, columns)
-      const nulls = condition.set.nulls ? sample.nullShare : 0
-      return Math.min(1, sample.histogram.share(condition.set) + nulls)
+      return sample.shareOf(condition.set)
     }
     const partShare = (part: Condition) => new EstimatedCondition(part, columns, undefined).share
     const fallback = () =>
