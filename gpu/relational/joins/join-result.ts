@@ -200,7 +200,8 @@ function recordPairs(
   matches: Matches,
   buildFlags: RowFlags | undefined,
 ): RecordedPairs {
-  const { counts, probes } = matches
+  const { counts, probes, tally } = matches
+  if (tally !== undefined) return { words: [], counted: () => ({ tally, written: undefined }) }
   if (!single || probes > capacityOf(work, passBytes)) {
     const words = tallies.record(work.recorder, scratch, [{ counts, count: probes }])
     return {

@@ -1,6 +1,7 @@
 import type { DeviceWork } from '../query/device-work.js'
 import type { PairColumns, Slice, Window } from './expand.js'
 import type { JoinAlgorithm } from './join-types.js'
+import type { Tally } from './tally.js'
 
 /** The sides of a join by what they do in it: every row of the one is a probe, and finds its matches in the other. */
 export interface Roles<Side> {
@@ -24,6 +25,8 @@ export interface Matches extends Runs {
   readonly rows: Roles<GPUBuffer | undefined>
   /** Probes whose rows repeat those of the first ones after so many; `probes` where none do. */
   readonly period: number
+  /** What they come to, where that is known already. */
+  readonly tally?: Tally
   /** Writes the pairs of a slice by finding them again, where runs of several do not tell what they are; undefined where they do. */
   readonly rewrite?: (slice: Slice) => PairWriter
 }

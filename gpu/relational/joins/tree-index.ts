@@ -82,20 +82,25 @@ export class TreeIndex {
       else reads.count(work.recorder, keys, own, count)
       if (own !== found) work.recorder.copy(own, 0, found, 4 * first, 4 * count)
     }
-    const ofShares = shares.map(({ first, count }) => ({ counts: found, first, count }))
-    const sums = talliesFrom(await work.read(parts.tallies.record(work.recorder, scratch, ofShares)))
+    const ofProbes = new ProbeWords(parts, scratch, probe, asked, divided)
+    const counts = ofProbes.expand(work.recorder, found)
+    const counted = parts.tallies.record(work.recorder, scratch, [
+      { counts, count: probe.count },
+      ...shares.map(({ first, count }) => ({ counts: found, first, count })),
+    ])
+    const [tally, ...sums] = talliesFrom(await work.read(counted))
     const rows = trees.reduce((sum, tree) => sum + (tree?.payloads ?? 0), 0)
     const gathered = sums.reduce((total, { sum }) => total + sum, 0)
     if (gathered > Math.min(most, mostMatches(rows, asked))) return undefined
     const { firsts, payloads } = gather(parts, work.recorder, scratch, shares, sums, asked)
-    const ofProbes = new ProbeWords(parts, scratch, probe, asked, divided)
     return {
       algorithm: 'inlj',
       probes: probe.count,
       period: probe.count,
-      counts: ofProbes.expand(work.recorder, found),
+      counts,
       firsts: ofProbes.expand(work.recorder, firsts),
       rows: { probe: ofProbes.rows(work.recorder), build: payloads },
+      tally: tally!,
     }
   }
 
