@@ -190,19 +190,17 @@ export class Queries {
     keptColumns(first.columns)
     const { results } = this.#host
     results.refuse(name, reader)
-    return this.#untilClosed(reader, (isCancelled) =>
-      this.#carryOut(asked, first, { isCancelled }, async (run, node) => {
-        const columns = keptColumns(node.columns)
-        const stored = await storeResult(run, node, columns)
-        try {
-          await results.put({ name, columns }, seconds, stored, run.work.device, reader)
-          return { name, seconds, columns, rows: stored.rows }
-        } catch (error) {
-          stored.destroy()
-          throw error
-        }
-      }),
-    )
+    return this.#throughout(asked, first, {}, async (run, node) => {
+      const columns = keptColumns(node.columns)
+      const stored = await storeResult(run, node, columns)
+      try {
+        await results.put({ name, columns }, seconds, stored, run.work.device, reader)
+        return { name, seconds, columns, rows: stored.rows }
+      } catch (error) {
+        stored.destroy()
+        throw error
+      }
+    })
   }
 
   /** Carries a query out to its end, and says what its steps did; its rows are dropped. */
@@ -214,16 +212,19 @@ export class Queries {
     const asked = { query, reader, lists }
     const first = this.#check(asked)
     const maySee = (index: string) => reader.maySee?.(index) ?? true
-    return this.#untilClosed(reader, (isCancelled) =>
-      this.#carryOut(asked, first, { isCancelled, isTimed: true, maySee }, async (run, node) => {
-        for await (const table of execute(run, node)) run.drop(table)
-        return explain(run, node)
-      }),
-    )
+    return this.#throughout(asked, first, { isTimed: true, maySee }, async (run, node) => {
+      for await (const table of execute(run, node)) run.drop(table)
+      return explain(run, node)
+    })
   }
 
-  /** Runs what ends once all queries are to end. */
-  async #untilClosed<T>(reader: QueryReader, task: (isCancelled: () => boolean) => Promise<T>): Promise<T> {
+  /** Carries a query out within one call, which ends once all queries are to end. */
+  async #throughout<T>(
+    asked: Asked,
+    node: TypedNode,
+    options: RunOptions,
+    use: (run: QueryRun, node: TypedNode) => Promise<T>,
+  ): Promise<T> {
     let closed: WarpdexError | undefined
     const running = {
       cancel: (reason: WarpdexError) => {
@@ -232,7 +233,8 @@ export class Queries {
     }
     this.#running.add(running)
     try {
-      return await task(() => closed !== undefined || reader.cancelled)
+      const isCancelled = () => closed !== undefined || asked.reader.cancelled
+      return await this.#carryOut(asked, node, { ...options, isCancelled }, use)
     } catch (error) {
       throw closed ?? error
     } finally {

@@ -9,37 +9,38 @@ import { AppendBits } from './append-bits.js'
 import { Fetch } from './fetch.js'
 import { RowPairsWriter } from './row-pairs.js'
 
-type Make = (device: Device, primitives: Promise<Primitives>) => unknown
-
-/** How each part is made, all at a time. */
-const PARTS = {
-  primitives: (_: Device, primitives: Promise<Primitives>) => primitives,
-  /** Of rows' expressions, by their text. */
-  generated: async (device: Device) => new GeneratedKernels(device),
-  fetch: async (device: Device) => new Fetch(device),
-  columnFacts: async (device: Device) => new ColumnMeasurer(device),
-  groupStarts: async (device: Device) => new GroupStarts(device),
-  appendBits: async (device: Device) => new AppendBits(device),
-  rowPairs: async (device: Device) => new RowPairsWriter(device),
-  joins: async (device: Device, primitives: Promise<Primitives>) => new Joins(device, await primitives),
-  selections: (device: Device) => new Selections(device),
-} satisfies Readonly<Record<string, Make>>
-
-type Parts = typeof PARTS
-
 /** The kernels that queries need beside each other, made once for a device. */
-export type QueryKernels = { readonly [Part in keyof Parts]: Awaited<ReturnType<Parts[Part]>> }
+export class QueryKernels {
+  readonly primitives: Primitives
+  /** Of rows' expressions, by their text. */
+  readonly generated: GeneratedKernels
+  readonly fetch: Fetch
+  readonly columnFacts: ColumnMeasurer
+  readonly groupStarts: GroupStarts
+  readonly appendBits: AppendBits
+  readonly rowPairs: RowPairsWriter
+  readonly joins: Joins
+  readonly selections: Selections
 
-export const QueryKernels = {
-  /** @param primitives what the device's other users have, if there are any */
-  async create(device: Device, primitives?: Primitives): Promise<QueryKernels> {
-    const shared = primitives === undefined ? Primitives.create(device) : Promise.resolve(primitives)
-    const makers: readonly (readonly [string, Make])[] = Object.entries(PARTS)
-    const made = await Promise.all(
-      makers.map(async ([name, make]) => [name, await make(device, shared)] as const),
-    )
+  private constructor(device: Device, primitives: Primitives) {
+    this.primitives = primitives
+    this.generated = new GeneratedKernels(device)
+    this.fetch = new Fetch(device)
+    this.columnFacts = new ColumnMeasurer(device)
+    this.groupStarts = new GroupStarts(device)
+    this.appendBits = new AppendBits(device)
+    this.rowPairs = new RowPairsWriter(device)
+    this.joins = new Joins(device, primitives)
+    this.selections = new Selections(device)
+  }
+
+  /**
+   * Makes them, compiled.
+   * @param primitives what the device's other users have, if there are any
+   */
+  static async create(device: Device, primitives?: Primitives): Promise<QueryKernels> {
+    const kernels = new QueryKernels(device, primitives ?? (await Primitives.create(device)))
     await device.compiled()
-    // `Object.entries` has forgotten which part is which; the type knows.
-    return Object.fromEntries(made) as QueryKernels
-  },
+    return kernels
+  }
 }
