@@ -1,3 +1,4 @@
+import { learnFacts } from '../../../gpu/relational/order/column-facts.js'
 import { neighbourOrder } from '../../../gpu/relational/order/sortedness.js'
 import { concatenate } from '../../../gpu/relational/query/concatenate.js'
 import type { Table } from '../../../gpu/relational/query/table.js'
@@ -32,6 +33,11 @@ async function union(run: QueryRun, node: SetNode, left: Table, right: Table): P
   const joined = (...tables: Table[]) => run.step(node, tables, () => concatenate(work, tables))
   if (node.all) return joined(left, right)
   if (node.byKey !== undefined) return joined(left, await gathered(run, node, node.byKey, right, left))
+  // Of columns of relations this is known from then on.
+  await learnFacts(
+    work,
+    [left, right].flatMap(({ columns, rows }) => columns.map((column) => ({ column, rows }))),
+  )
   if (neighbourOrder(work, left) === undefined || neighbourOrder(work, right) === undefined) {
     return once(run, node, await run.replace(node, [], () => concatenate(work, [left, right])))
   }
