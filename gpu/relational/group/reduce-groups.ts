@@ -97,7 +97,7 @@ function fittingStates(
 async function reduceRows(work: DeviceWork, { rows }: Table, plan: GroupPlan): Promise<GPUBuffer> {
   const [reduce, combine] = await kernelsOf(work, plan, ['reduce_all', 'combine_all'])
   const { words } = plan.states
-  const stretch = stretchOf(rows)
+  const stretch = stretchOf(work, rows)
   const parts = Math.ceil(rows / stretch)
   const edges = work.words(parts * words)
   const states = work.words(words)

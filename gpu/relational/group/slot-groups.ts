@@ -15,9 +15,9 @@ const MOST_SLOTS = 1024
 const TABLE_WORDS = 4096
 /** Copies of each word, if there is room: as many as neighbouring invocations go through a kernel together. */
 const MOST_COPIES = 32
-/** Workgroups at most, which all add their tables to one, and rows that each has at least. */
+/** Workgroups at most, which all add their tables to one, and rows that each has at least: a CPU's barriers take as long as many rows. */
 const MOST_GROUPS = 1024
-const LEAST_STRETCH = 4096
+const LEAST_STRETCH = { hardware: 4096, software: 65_536 }
 
 /** Buffers that the kernel binds beside what the rows are read from: states, faults. */
 const OTHER_BUFFERS = 2
@@ -98,7 +98,7 @@ async function addToSlots(
   )
   const states = work.words(slots * words)
   work.recorder.clear(states, 0, slots * words * 4)
-  const stretch = stretchOf(rows)
+  const stretch = stretchOf(work, rows)
   const copies = 2 ** Math.floor(Math.log2(Math.min(MOST_COPIES, TABLE_WORDS / (slots * words))))
   const buffers = { ...code.buffers(work), states, faults: faultsOf(work, plan) }
   const params = { count: rows, stretch, slots, words, copies }
@@ -109,7 +109,7 @@ async function addToSlots(
 }
 
 /** Rows for each of a bounded number of workgroups. */
-export function stretchOf(rows: number): number {
-  const least = Math.max(LEAST_STRETCH, rows / MOST_GROUPS)
-  return Math.ceil(least / GROUP_SIZE) * GROUP_SIZE
+export function stretchOf({ device }: DeviceWork, rows: number): number {
+  const least = device.facts.software ? LEAST_STRETCH.software : LEAST_STRETCH.hardware
+  return Math.ceil(Math.max(least, rows / MOST_GROUPS) / GROUP_SIZE) * GROUP_SIZE
 }
