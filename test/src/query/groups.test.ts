@@ -5,8 +5,10 @@ import { Random, seedOfRun } from '../../random.js'
 import { hostRelation } from './host-relation.js'
 import { QueryBed } from './query-bed.js'
 
-/** More than a workgroup takes, and no multiple of what it takes at a time. */
+/** Tiles of rows, and one that is not full. */
 const ROWS = 20_011
+/** More than a workgroup takes, also where the CPU is the device. */
+const MANY_ROWS = 140_003
 
 const col = (column: string): Expression => ({ column })
 const rows: QueryNode = { op: 'scan', relation: 'r' }
@@ -16,6 +18,7 @@ const opened = (async () => {
   t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
   const column = <T>(make: (row: number) => T) => Array.from({ length: ROWS }, (_, row) => make(row))
+  const many = <T>(make: (row: number) => T) => Array.from({ length: MANY_ROWS }, (_, row) => make(row))
   const nullable = <T>(make: () => T) => column(() => (random.chance(0.2) ? null : make()))
   return QueryBed.open(
     t,
@@ -48,6 +51,21 @@ const opened = (async () => {
           cells: column((row) => (row === 7 ? 2n ** 63n - 1n : BigInt(row))),
         },
         { name: 'f', type: 'f32', nullable: false, cells: column(() => random.below(1000) / 8) },
+      ]),
+      hostRelation('large', [
+        { name: 'k', type: 'string', nullable: false, cells: many(() => random.pick(['A', 'N', 'R'])) },
+        {
+          name: 'n',
+          type: 'i32',
+          nullable: true,
+          cells: many((row) => (row % 5 === 0 ? null : row - 70_000)),
+        },
+        {
+          name: 'l',
+          type: 'i64',
+          nullable: false,
+          cells: many((row) => (BigInt(row) - 70_000n) * 2n ** 44n),
+        },
       ]),
     ],
     undefined,
@@ -142,6 +160,17 @@ t.test('rows of a relation are chosen in the pass that groups them', async (t) =
       t.same([chosen!.rows], counted, 'rows that are chosen are told')
     }
   }
+})
+
+t.test('what workgroups have found of a group is put together', async (t) => {
+  const bed = await opened
+  const large: QueryNode = { op: 'scan', relation: 'large' }
+  const functions = ['count(*)', 'count(n)', 'sum(n)', 'sum(l)', 'min(n)', 'max(n)']
+  for (const keys of [[], ['k']]) {
+    await bed.same(t, `${keys}`, groupBy(large, keys, functions), sqlOf('large', keys, functions))
+  }
+  const extremes = ['min(l)', 'max(l)']
+  await bed.same(t, 'extremes of 64 bits', groupBy(large, [], extremes), sqlOf('large', [], extremes))
 })
 
 t.test('what overflows is told of the operator that it is in', async (t) => {
