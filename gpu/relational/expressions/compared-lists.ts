@@ -78,7 +78,7 @@ export function sortedConstants(
   return { words: Uint32Array.from(sorted, Number), count }
 }
 
-/** The text of a WGSL function that looks for a value among so many sorted ones from a place of `args` on. */
+/** The text of a WGSL function that looks for a value among so many sorted ones from a place of `tables` on. */
 export const FIND_WORD = {
   name: 'has_word',
   text: `fn has_word(value: u32, first: u32, count: u32) -> bool {
@@ -86,16 +86,16 @@ export const FIND_WORD = {
   var high = count;
   while (low < high) {
     let middle = (low + high) / 2u;
-    if (args[first + middle] < value) { low = middle + 1u; } else { high = middle; }
+    if (tables[first + middle] < value) { low = middle + 1u; } else { high = middle; }
   }
-  return low < count && args[first + low] == value;
+  return low < count && tables[first + low] == value;
 }`,
 } as const
 
 /** The same of values of two words. */
 export const FIND_WIDE = {
   name: 'has_wide',
-  text: `fn wide_at(place: u32) -> vec2u { return vec2u(args[place], args[place + 1u]); }
+  text: `fn wide_at(place: u32) -> vec2u { return vec2u(tables[place], tables[place + 1u]); }
 fn has_wide(value: vec2u, first: u32, count: u32) -> bool {
   var low = 0u;
   var high = count;

@@ -8,7 +8,7 @@ import { buffersOf, type RowOutput, writeRows } from './row-kernel.js'
 import type { FaultyColumn, RowValue } from './row-value.js'
 
 /** What a kernel is made of at most, as `RowText.weight` has it: drivers take longer than in proportion for longer ones. */
-const MOST_WEIGHT = 4096
+const MOST_WEIGHT = 1024
 
 /** Bits of a row that a kernel writes at most, each to a buffer of its own. */
 const MOST_BUFFERS_OF_BITS = 32
@@ -108,24 +108,40 @@ async function evaluateParts(
   }
 }
 
-/** A part that one kernel can evaluate, and is in one that none can. */
+/** A part that one kernel can evaluate, and is in one that none can: of the parts that are largest, each within the one before. */
 function largestFitting(
   work: DeviceWork,
   table: Table,
   expression: TypedExpression,
   evaluated: Evaluated,
 ): TypedExpression {
-  const parts = argumentsOf(expression).filter(
-    (argument) => !evaluated.has(argument) && argument.kind !== 'column',
-  )
-  const sized = parts.map((part) => {
+  const parts = largestParts(expression, evaluated)
+  let low = 0
+  let high = parts.length - 1
+  if (high < 0) throw new WarpdexError('INTERNAL', 'an expression reads too many columns')
+  while (low < high) {
+    const middle = (low + high) >> 1
     const code = rowCode(table, evaluated)
-    return { part, fits: fits(work, code, partOf(code, part)), weight: code.weight }
-  })
-  const unfitting = sized.find((each) => !each.fits)
-  if (unfitting !== undefined) return largestFitting(work, table, unfitting.part, evaluated)
-  if (sized.length === 0) throw new WarpdexError('INTERNAL', 'an expression reads too many columns')
-  return sized.reduce((largest, each) => (each.weight > largest.weight ? each : largest)).part
+    if (fits(work, code, partOf(code, parts[middle]!))) high = middle
+    else low = middle + 1
+  }
+  return parts[low]!
+}
+
+/** The largest part of an expression that is no column yet, the largest of that, and so on. */
+function largestParts(expression: TypedExpression, evaluated: Evaluated): TypedExpression[] {
+  const sizes = new Map<TypedExpression, number>()
+  const open = (part: TypedExpression) => argumentsOf(part).filter((argument) => !evaluated.has(argument))
+  const size = (part: TypedExpression): number => {
+    const known = sizes.get(part) ?? open(part).reduce((sum, argument) => sum + size(argument), 1)
+    sizes.set(part, known)
+    return known
+  }
+  const parts: TypedExpression[] = []
+  for (let inner = open(expression); inner.length > 0; inner = open(parts.at(-1)!)) {
+    parts.push(inner.reduce((largest, part) => (size(part) > size(largest) ? part : largest)))
+  }
+  return parts
 }
 
 function partOf(code: RowCode, part: TypedExpression): RowOutput[] {

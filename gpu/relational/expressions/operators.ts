@@ -10,7 +10,7 @@ import type { RowValue } from './row-value.js'
 
 /** Statements that something takes, roughly, which is a function of a library. */
 const MULTIPLICATION = 20
-const DIVISION = 200
+const DIVISION = 60
 const CONVERSION = 20
 
 /** The order of a type's values as that of unsigned numbers. */
@@ -60,7 +60,7 @@ function quotient(code: RowText, a: RowValue, b: RowValue): RowValue {
   code.weigh(DIVISION)
   const isFloat = a.type === 'f32'
   const zero = isFloat ? `(${b.value} & 0x7fffffffu) == 0u` : `all(${b.value} == vec2u())`
-  const some = code.let(b.fault === undefined ? `!(${zero})` : `${b.fault} || !(${zero})`)
+  const some = code.let(b.fault === undefined ? `!(${zero})` : `${b.fault} | !(${zero})`)
   const divide = code.use('divide', isFloat ? 'divide_floats' : 'divide_integers')
   const operands = isFloat ? `${a.value}, ${b.value}` : `${a.value}, ${b.value}, ${a.type === 'i64'}`
   const valid = code.let(every([a.valid, b.valid, some])!)
@@ -147,7 +147,7 @@ export function isNull(code: RowText, a: RowValue): RowValue {
 export function isTrue(code: RowText, a: RowValue): RowValue {
   const open = isOpen(code, a)
   const known = taken(a)
-  const value = open === undefined ? known : `(${known}) || ${open}`
+  const value = open === undefined ? known : `(${known}) | ${open}`
   return code.computed('boolean', `select(0u, 1u, ${value})`, { fault: open })
 }
 
@@ -163,11 +163,11 @@ export function choice(code: RowText, condition: RowValue, a: RowValue, b: RowVa
   const chosen = `select(${b.value}, ${a.value}, ${isFirst})`
   const isWord = open !== undefined && a.type === 'boolean'
   return code.computed(a.type, isWord ? `select(${chosen}, 0u, ${open})` : chosen, {
-    valid: valid && code.let(open === undefined ? valid : `${open} || ${valid}`),
+    valid: valid && code.let(open === undefined ? valid : `${open} | ${valid}`),
     fault:
       open === undefined && fault === undefined
         ? undefined
-        : code.let([open, fault].filter(Boolean).join(' || ')),
+        : code.let([open, fault].filter(Boolean).join(' | ')),
     dictionary: a.dictionary,
   })
 }
@@ -185,7 +185,7 @@ export function conversion(code: RowText, a: RowValue, type: ValueType): RowValu
   if (type === 'u32') return strict(code, type, `${wide}.x`, [a], `${wide}.y != 0u`)
   if (type === 'i32') {
     const isOther = `${wide}.y != select(0u, 0xffffffffu, (${wide}.x & 0x80000000u) != 0u)`
-    return strict(code, type, `${wide}.x`, [a], from === 'u64' ? `${isNegative()} || ${isOther}` : isOther)
+    return strict(code, type, `${wide}.x`, [a], from === 'u64' ? `${isNegative()} | (${isOther})` : isOther)
   }
   const isChecked = from === 'u64' || (type === 'u64' && from !== 'u32')
   return strict(code, type, wide, [a], isChecked ? isNegative() : undefined)
@@ -224,12 +224,12 @@ function named(code: RowText, value: RowValue, expression: string): RowValue {
 
 /** Whether a boolean is true, and no fault. */
 function taken({ value, valid, fault }: RowValue): string {
-  return [...(valid ? [valid] : []), ...(fault ? [`!${fault}`] : []), `${value} != 0u`].join(' && ')
+  return [...(valid ? [valid] : []), ...(fault ? [`!${fault}`] : []), `(${value} != 0u)`].join(' & ')
 }
 
 /** Whether a boolean is a fault that may be true. */
 function isOpen(code: RowText, { value, fault }: RowValue): string | undefined {
-  return fault && code.let(`${fault} && ${code.use('values', 'may_be_true')}(${value})`)
+  return fault && code.let(`${fault} & ${code.use('values', 'may_be_true')}(${value})`)
 }
 
 function isPlain({ valid, fault }: RowValue): boolean {
@@ -237,7 +237,7 @@ function isPlain({ valid, fault }: RowValue): boolean {
 }
 
 function every(bools: readonly (string | undefined)[]): string | undefined {
-  return [...new Set(bools.filter((bool) => bool !== undefined))].join(' && ') || undefined
+  return [...new Set(bools.filter((bool) => bool !== undefined))].join(' & ') || undefined
 }
 
 function anyFault(
@@ -247,6 +247,6 @@ function anyFault(
 ): string | undefined {
   const all = [...new Set(bools.filter((bool) => bool !== undefined))]
   if (all.length === 0) return undefined
-  const any = all.join(' || ')
-  return code.let(valid === undefined ? any : `${valid} && (${any})`)
+  const any = all.map((bool) => `(${bool})`).join(' | ')
+  return code.let(valid === undefined ? any : `${valid} & (${any})`)
 }

@@ -87,7 +87,7 @@ export class RowCode extends RowText {
   recoded(value: RowValue, dictionary: StringDictionary): RowValue {
     const own = value.dictionary ?? NO_STRINGS
     if (own === dictionary) return value
-    const code = `args[${this.table(codesIn(own, dictionary))} + ${value.value}]`
+    const code = `tables[${this.table(codesIn(own, dictionary))} + ${value.value}]`
     return { ...strict(this, 'string', code, [value]), dictionary }
   }
 
@@ -138,7 +138,7 @@ export class RowCode extends RowText {
       case 'match': {
         const value = this.value(expression.args[0])
         const table = matchTable(value.dictionary ?? NO_STRINGS, expression.match, expression.text)
-        const word = `args[${this.table(table)} + ${value.value} / 32u]`
+        const word = `tables[${this.table(table)} + ${value.value} / 32u]`
         return truth(this, `((${word} >> (${value.value} % 32u)) & 1u) != 0u`, [value])
       }
       case 'convert':

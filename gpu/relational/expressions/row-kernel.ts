@@ -109,7 +109,7 @@ function rowFunction(code: RowCode, outputs: readonly RowOutput[], bits: readonl
   })
   const faults = outputs.filter(isFault).map(({ value }) => value.fault!)
   if (faults.length > 0)
-    stores.push(`if (${faults.join(' || ')}) { atomicOr(&faults[0], ${EXPRESSION_FAULT}u); }`)
+    stores.push(`if (${faults.join(' | ')}) { atomicOr(&faults[0], ${EXPRESSION_FAULT}u); }`)
   const answer = bits.map(({ bool }, i) => `select(0u, ${2 ** i}u, ${bool})`).join(' | ')
   if (bits.length > 0) stores.push(`return ${answer};`)
   const result = bits.length > 0 ? ' -> u32' : ''

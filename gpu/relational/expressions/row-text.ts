@@ -37,7 +37,7 @@ export class RowText {
   readonly #loaded = new Map<string, RowValue>()
   readonly #places = new Map<GPUBuffer, Place>()
   readonly #args: number[] = []
-  readonly #tables = new Map<Uint32Array, number>()
+  readonly #tables = new Map<Uint32Array, { readonly argument: number; readonly value: string }>()
   #names = 0
   #weight = 0
 
@@ -102,19 +102,23 @@ export class RowText {
     return { type, words, value, valid: undefined, fault: undefined, dictionary: undefined }
   }
 
-  /** WGSL of a word that is no part of the text. */
+  /** WGSL of a word that is no part of the text. Four are loaded at a time: a load takes long to compile, and is checked. */
   word(value: number): string {
-    return `args[${this.#args.push(value >>> 0) - 1}u]`
+    const place = this.#args.push(value >>> 0) - 1
+    const quad = `args${place >> 2}`
+    if (place % 4 === 0) this.emit(`let ${quad} = args[${place >> 2}u];`)
+    return `${quad}.${'xyzw'[place & 3]}`
   }
 
-  /** WGSL of the place in `args` where a table begins. */
+  /** WGSL of the place in `tables` where a table begins. */
   table(words: Uint32Array): string {
-    let place = this.#tables.get(words)
-    if (place === undefined) {
-      place = this.#args.push(0) - 1
-      this.#tables.set(words, place)
+    let table = this.#tables.get(words)
+    if (table === undefined) {
+      const value = this.word(0)
+      table = { argument: this.#args.length - 1, value }
+      this.#tables.set(words, table)
     }
-    return `args[${place}u]`
+    return table.value
   }
 
   /** The value of a column in the row. */
@@ -140,10 +144,11 @@ export class RowText {
     return this.#facts(source, this.#place(rows)).valid
   }
 
-  /** Storage bindings, `args` among them, and functions. */
+  /** Storage bindings, `args` and `tables` among them, and functions. */
   get declarations(): string {
     const lines = this.#bound.map(({ name, element }, i) => this.#declaration(i, name, element))
-    if (this.#args.length > 0) lines.push(this.#declaration(lines.length, 'args', 'u32'))
+    if (this.#args.length > 0) lines.push(this.#declaration(lines.length, 'args', 'vec4u'))
+    if (this.#tables.size > 0) lines.push(this.#declaration(lines.length, 'tables', 'u32'))
     return [...lines, ...this.#functions.values()].join('\n')
   }
 
@@ -161,20 +166,23 @@ export class RowText {
 
   /** Storage buffers that it binds. */
   get bindings(): number {
-    return this.#bound.length + (this.#args.length > 0 ? 1 : 0)
+    return this.#bound.length + (this.#args.length > 0 ? 1 : 0) + (this.#tables.size > 0 ? 1 : 0)
   }
 
   /** What it binds, by the names that kernels are dispatched with; the arguments go up with what is recorded next. */
   buffers(work: DeviceWork): Readonly<Record<string, GPUBuffer>> {
     const named = Object.fromEntries(this.#bound.map(({ name, buffer }) => [name, buffer]))
-    return this.#args.length === 0 ? named : { ...named, args: work.upload(asBytes(this.#arguments())) }
+    if (this.#args.length === 0) return named
+    // Both are in one buffer.
+    const args = work.upload(asBytes(this.#arguments()))
+    return { ...named, args, tables: args }
   }
 
   #facts({ validity, states }: FaultyColumn, { at, present }: Place): Facts {
     const known = validity && bit(`${this.#bind(validity, 'u32')}[${at} / 32u]`, at)
     const state = states && this.let(`${this.#bind(states, 'vec2u')}[${at} / 32u]`)
     const bools = [present, known, state && bit(`${state}.x`, at)].filter((bool) => bool !== undefined)
-    const valid = bools.length === 0 ? undefined : this.let(bools.join(' && '))
+    const valid = bools.length === 0 ? undefined : this.let(bools.join(' & '))
     return { valid, fault: state && this.let(bit(`${state}.y`, at)) }
   }
 
@@ -184,9 +192,9 @@ export class RowText {
     const words = new Uint32Array(length)
     words.set(this.#args)
     let end = this.#args.length
-    for (const [table, place] of tables) {
+    for (const [table, { argument }] of tables) {
       words.set(table, end)
-      words[place] = end
+      words[argument] = end
       end += table.length
     }
     return words
@@ -226,5 +234,5 @@ const NO_ROW = '0xffffffffu'
 
 /** WGSL of a row's bit in the word where it lies. */
 function bit(word: string, row: string): string {
-  return `((${word} >> (${row} % 32u)) & 1u) != 0u`
+  return `(((${word} >> (${row} % 32u)) & 1u) != 0u)`
 }
