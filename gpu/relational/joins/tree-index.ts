@@ -82,8 +82,8 @@ export class TreeIndex {
       else reads.count(work.recorder, keys, own, count)
       if (own !== found) work.recorder.copy(own, 0, found, 4 * first, 4 * count)
     }
-    const ofProbes = new ProbeWords(parts, scratch, probe, asked, divided)
-    const counts = ofProbes.expand(work.recorder, found)
+    const places = { primitives: parts.primitives, scratch, probe, asked, divided }
+    const counts = ofProbes(places, work.recorder, found)
     const counted = parts.tallies.record(work.recorder, scratch, [
       { counts, count: probe.count },
       ...shares.map(({ first, count }) => ({ counts: found, first, count })),
@@ -98,8 +98,8 @@ export class TreeIndex {
       probes: probe.count,
       period: probe.count,
       counts,
-      firsts: ofProbes.expand(work.recorder, firsts),
-      rows: { probe: ofProbes.rows(work.recorder), build: payloads },
+      firsts: ofProbes(places, work.recorder, firsts),
+      rows: { probe: rowsOf(places, work.recorder), build: payloads },
       tally: tally!,
     }
   }
@@ -158,50 +158,42 @@ function gather(
   return { firsts, payloads }
 }
 
-/** From words of what is looked for to words of probes. */
-class ProbeWords {
-  readonly #parts: TreeParts
-  readonly #scratch: Scratch
-  readonly #probe: TreeProbe
-  readonly #asked: number
-  readonly #divided: DividedKeys | undefined
+/** How probes belong to what is looked for. */
+interface ProbePlaces {
+  readonly primitives: Primitives
+  readonly scratch: Scratch
+  readonly probe: TreeProbe
+  readonly asked: number
+  readonly divided: DividedKeys | undefined
+}
 
-  constructor(
-    parts: TreeParts,
-    scratch: Scratch,
-    probe: TreeProbe,
-    asked: number,
-    divided: DividedKeys | undefined,
-  ) {
-    this.#parts = parts
-    this.#scratch = scratch
-    this.#probe = probe
-    this.#asked = asked
-    this.#divided = divided
+/** From words of what is looked for to words of probes: several may have one string. */
+function ofProbes(
+  { primitives, scratch, probe, asked, divided }: ProbePlaces,
+  recorder: Recorder,
+  words: GPUBuffer,
+): GPUBuffer {
+  const { keys, count, strings } = probe
+  if (strings === undefined) return words
+  let inOrder = words
+  if (divided !== undefined) {
+    inOrder = scratch.words(asked)
+    primitives.scatter(recorder, words, divided.positions, inOrder, asked, 1)
   }
+  const expanded = scratch.words(count)
+  primitives.gather(recorder, inOrder, keys, expanded, count, 1)
+  return expanded
+}
 
-  /** Several probes may have one string. */
-  expand(recorder: Recorder, words: GPUBuffer): GPUBuffer {
-    const { keys, count, strings } = this.#probe
-    if (strings === undefined) return words
-    const { primitives } = this.#parts
-    let inOrder = words
-    if (this.#divided !== undefined) {
-      inOrder = this.#scratch.words(this.#asked)
-      primitives.scatter(recorder, words, this.#divided.positions, inOrder, this.#asked, 1)
-    }
-    const expanded = this.#scratch.words(count)
-    primitives.gather(recorder, inOrder, keys, expanded, count, 1)
-    return expanded
-  }
-
-  /** Row numbers in the order in which `expand` has the probes. */
-  rows(recorder: Recorder): GPUBuffer | undefined {
-    const { rows, count, strings } = this.#probe
-    if (this.#divided === undefined || strings !== undefined) return rows
-    if (rows === undefined) return this.#divided.positions
-    const moved = this.#scratch.words(count)
-    this.#parts.primitives.gather(recorder, rows, this.#divided.positions, moved, count, 1)
-    return moved
-  }
+/** Row numbers in the order in which `ofProbes` has the probes. */
+function rowsOf(
+  { primitives, scratch, probe, divided }: ProbePlaces,
+  recorder: Recorder,
+): GPUBuffer | undefined {
+  const { rows, count, strings } = probe
+  if (divided === undefined || strings !== undefined) return rows
+  if (rows === undefined) return divided.positions
+  const moved = scratch.words(count)
+  primitives.gather(recorder, rows, divided.positions, moved, count, 1)
+  return moved
 }
