@@ -1,3 +1,4 @@
+import { DeviceFull } from '../../../gpu/device/device-full.js'
 import { isTooLarge } from '../../../gpu/relational/query/device-work.js'
 import type { Table } from '../../../gpu/relational/query/table.js'
 import type { TypedNode } from '../../../protocol/query/typed.js'
@@ -40,9 +41,13 @@ async function together(
   const tables = made ? ([ofLeft.value, ofRight.value] as const) : undefined
   for (const [i, other] of runs.entries()) run.takeOver(other, tables?.[i])
   for (const side of [ofLeft, ofRight]) {
-    if (side.status === 'rejected' && !isTooLarge(side.reason)) throw side.reason
+    if (side.status === 'rejected' && !lacksMemory(side.reason)) throw side.reason
   }
   return tables
+}
+
+function lacksMemory(error: unknown): boolean {
+  return isTooLarge(error) || error instanceof DeviceFull
 }
 
 /** Whether a node's result has to be waited for: how many rows there are is counted. */
