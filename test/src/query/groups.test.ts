@@ -64,7 +64,7 @@ const opened = (async () => {
           name: 'l',
           type: 'i64',
           nullable: false,
-          cells: many((row) => (BigInt(row) - 70_000n) * 2n ** 44n),
+          cells: many((row) => (BigInt(row) - 70_000n) * 2n ** 38n),
         },
       ]),
     ],
