@@ -14,8 +14,8 @@ interface Place {
 /** The modules of functions that generated code calls. */
 const LIBRARIES = {
   values: 'relational::expressions::values',
-  wide: 'relational::query::wide',
-  divide: 'relational::query::divide',
+  wide: 'relational::expressions::wide',
+  divide: 'relational::expressions::divide',
   order: 'relational::order::ordered_float',
 } as const
 

@@ -32,7 +32,7 @@ export const FIRST_BINDING = 6
 const LIBRARIES = [
   'import package::relational::group::faults::{note_condition, note_fault};',
   'import package::relational::group::sums::{add_floats, add_long, add_words, extended_wide, extended_word, max_wide};',
-  'import package::relational::query::wide::add_wide;',
+  'import package::relational::expressions::wide::add_wide;',
 ]
 
 const VECTORS = { 1: '', 2: 'vec2u', 3: 'vec3u' } as const

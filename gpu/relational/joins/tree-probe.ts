@@ -3,7 +3,7 @@ import { LIMITS } from '../../../protocol/limits.js'
 import type { StringDictionary } from '../device-relation.js'
 import { evaluateRows } from '../expressions/evaluate.js'
 import type { DeviceWork } from '../query/device-work.js'
-import { selectFlagged } from '../query/expressions.js'
+import type { RowNumbers } from '../query/fetch.js'
 import type { Table } from '../query/table.js'
 import type { TreeProbe } from './tree-index.js'
 
@@ -33,6 +33,19 @@ export async function treeProbe(
   const { numbers, count } = await selectFlagged(work, flags!.values, table.rows)
   const { values } = table.pick(work, numbers, count).dense(work, column)
   return { keys: values, count, strings, rows: numbers.buffer }
+}
+
+/** The positions of the flags that are not 0, ascending, and how many they are. */
+async function selectFlagged(
+  work: DeviceWork,
+  flags: GPUBuffer,
+  count: number,
+): Promise<{ readonly numbers: RowNumbers; readonly count: number }> {
+  const buffer = work.words(count)
+  const total = { buffer: work.words(1), index: 0 }
+  work.kernels.primitives.compact(work.recorder, work.scratch, flags, count, buffer, total)
+  const [selected] = await work.read([total])
+  return { numbers: { buffer, outer: false, ascending: true }, count: selected! }
 }
 
 function paysByStrings(dictionary: StringDictionary | undefined, rows: number): boolean {
