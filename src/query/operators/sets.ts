@@ -17,9 +17,12 @@ type SetNode = NodeOf<'union' | 'intersect' | 'except'>
  */
 export async function* sets(run: QueryRun, node: SetNode, sides: Sides): Tables {
   const [left, right] = await sides()
+  if (node.op === 'union') {
+    yield await union(run, node, left, right)
+    return
+  }
   try {
-    if (node.op === 'union') yield await union(run, node, left, right)
-    else if (node.all) yield* ranked(run, node, left, right)
+    if (node.all) yield* ranked(run, node, left, right)
     else if (node.byKey !== undefined) yield* members(run, node, node.byKey, left, right)
     else yield await once(run, node, await gathered(run, node, allColumns(left), left, right))
   } finally {
@@ -30,21 +33,26 @@ export async function* sets(run: QueryRun, node: SetNode, sides: Sides): Tables 
 
 async function union(run: QueryRun, node: SetNode, left: Table, right: Table): Promise<Table> {
   const { work } = run
-  const joined = (...tables: Table[]) => run.step(node, tables, () => concatenate(work, tables))
-  if (node.all) return joined(left, right)
-  if (node.byKey !== undefined) return joined(left, await gathered(run, node, node.byKey, right, left))
+  const joined = (tables: readonly Table[], inputs = tables) =>
+    run.step(node, inputs, () => concatenate(work, tables))
+  if (node.all) return joined([left, right])
+  if (node.byKey !== undefined) {
+    const others = await gathered(run, node, node.byKey, right, left)
+    return joined([left, others], [left, right, others])
+  }
   // Of columns of relations this is known from then on.
   await learnFacts(
     work,
     [left, right].flatMap(({ columns, rows }) => columns.map((column) => ({ column, rows }))),
   )
   if (neighbourOrder(work, left) === undefined || neighbourOrder(work, right) === undefined) {
-    return once(run, node, await run.replace(node, [], () => concatenate(work, [left, right])))
+    return once(run, node, await run.replace(node, [left, right], () => concatenate(work, [left, right])))
   }
   const first = await run.replace(node, [left], async () => (await distinctTable(work, left)).table)
   const others = await gathered(run, node, allColumns(left), right, first)
-  const second = await run.replace(node, [others], async () => (await distinctTable(work, others)).table)
-  return joined(first, second)
+  const inputs = [right, others]
+  const second = await run.replace(node, inputs, async () => (await distinctTable(work, others)).table)
+  return joined([first, second])
 }
 
 /** As many of equal rows as there are on both sides, or as there are more on the left. */

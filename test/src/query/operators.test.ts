@@ -156,6 +156,20 @@ t.test('set operators by key', async (t) => {
   await bed.same(t, 'union', { op: 'union', left, right, byKey }, union)
 })
 
+t.test('a union to which a side adds nothing is there for as long as it is read', async (t) => {
+  const bed = await opened
+  const left = pick({ op: 'distinct', input: R }, 'i', 's')
+  const none = pick(scan('none'), 'i', 's')
+  for (const [how, right] of [
+    [{ all: true }, none],
+    [{ byKey: ['i'] }, pick(R, 'i', 's')],
+    [{ byKey: ['i'] }, none],
+  ] as const) {
+    const union: QueryNode = { op: 'union', left, right, ...how }
+    await bed.same(t, JSON.stringify(how), { op: 'distinct', input: union }, 'select distinct i, s from r')
+  }
+})
+
 const SQL_JOINS: Readonly<Record<JoinKind, string>> = {
   inner: 'join',
   left: 'left join',
