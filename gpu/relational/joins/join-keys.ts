@@ -107,7 +107,13 @@ async function packedKeys(
   const apart = await Promise.all(
     tables.map((table, i) => setNullsApart(work, table, keys[i]!, nulls[i]!, NULL_MARKS[i]!)),
   )
-  const [ofLeft, ofRight] = sides.map((side, i) => ({ ...side, keys: apart[i]! }))
+  // The keys of rows with a null come last: in an order by one column these rows do too, in one by several they may be anywhere.
+  const inOrder = (side: number) => by.length === 1 || nulls[side]!.length === 0
+  const [ofLeft, ofRight] = sides.map((side, i) => ({
+    ...side,
+    keys: apart[i]!,
+    sorted: side.sorted === true && inOrder(i),
+  }))
   return { left: ofLeft!, right: ofRight!, keyWords: 2, keyBits: 64 }
 }
 
