@@ -15,7 +15,7 @@ export interface RowOutput {
  *
  *   @group(0) @binding(0) var<storage, read> source0: array<vec2u>;          and what else RowText declares
  *   @group(0) @binding(4) var<storage, read_write> output0: array<vec2u>;    values; 0 for nulls
- *   @group(0) @binding(5) var<storage, read_write> bits0: array<u32>;        which are not null
+ *   @group(0) @binding(5) var<storage, read_write> valid0: array<u32>;       which are not null
  *   @group(0) @binding(6) var<storage, read_write> faults: array<atomic<u32>>;
  *
  *   fn write_row(row: u32) -> u32 {                                          a bit for each of the buffers of bits
