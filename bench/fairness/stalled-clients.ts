@@ -5,6 +5,7 @@ import { WebSocket } from 'ws'
 import { connect } from '../../clients/sdk/index.js'
 import type { AdapterChoice } from '../../gpu/device/adapter.js'
 import { LIMITS } from '../../protocol/limits.js'
+import { mostIoThreads } from '../../src/config/settings.js'
 import { scatteredKeys } from '../keys.js'
 import type { Row } from '../report.js'
 import { withServer } from '../server-process.js'
@@ -39,7 +40,8 @@ interface Stalled {
  */
 export async function benchStalledClients(adapter: AdapterChoice, stallSeconds: number): Promise<Row[]> {
   const rows: Row[] = []
-  for (const ioThreads of [0, 2]) rows.push(await measure(adapter, stallSeconds, ioThreads))
+  for (const ioThreads of [0, Math.min(2, mostIoThreads())])
+    rows.push(await measure(adapter, stallSeconds, ioThreads))
   return rows
 }
 
