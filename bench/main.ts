@@ -140,8 +140,9 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     return benchRecovery({ adapter, logarithm: largest(20), against })
   },
   fairness: ({ adapter, device, quick }) => {
+    const kind = device.facts.software ? 'software' : 'hardware'
     device.destroy()
-    return benchFairness(adapter, quick)
+    return benchFairness(adapter, kind, quick)
   },
   soak: ({ adapter, minutes }) => benchSoak(adapter, minutes),
 }

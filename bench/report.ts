@@ -13,6 +13,12 @@ export interface Report {
   readonly rows: readonly Row[]
 }
 
+/** Shows rows as soon as they are measured, for suites that take minutes. */
+export function shown(rows: readonly Row[]): readonly Row[] {
+  for (const { name, figures } of rows) console.log(`${name}: ${JSON.stringify(figures)}`)
+  return rows
+}
+
 /** Prints rows as tables: one for each run of rows that have the same figures. */
 export function printTables(title: string, rows: readonly Row[]): void {
   const tables: Row[][] = []

@@ -8,9 +8,13 @@ import { benchStalledClients } from './stalled-clients.js'
 const QUICK_STALL_SECONDS = 5
 
 /** How long clients wait for others that take more than their part. */
-export async function benchFairness(adapter: AdapterChoice, quick: boolean): Promise<Row[]> {
+export async function benchFairness(
+  adapter: AdapterChoice,
+  kind: 'hardware' | 'software',
+  quick: boolean,
+): Promise<Row[]> {
   return [
-    ...(await benchHeavyQuery(adapter)),
+    ...(await benchHeavyQuery(adapter, kind)),
     ...(await benchStalledClients(adapter, quick ? QUICK_STALL_SECONDS : LIMITS.stallSeconds)),
   ]
 }

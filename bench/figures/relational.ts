@@ -12,9 +12,43 @@ const SIZES = [13, 14, 16, 18, 20, 22, 24].map((logarithm) => [`2^${logarithm}`,
 const RESULTS = 2 ** 23
 
 /** As the kept file names the kernels of a CTA join. */
-const MODULE = 'relational/algebra/join'
+const MODULE = 'diamos/join'
+
+/** Operators of Figure 9, as their rows are called. */
+const OPERATORS = [
+  ['SELECT of 10 %', 'SELECT 10 %, {}'],
+  ['SELECT of 50 %', 'SELECT 50 %, {}'],
+  ['SELECT of 90 %', 'SELECT 90 %, {}'],
+  ['PROJECT', 'PROJECT, {}'],
+  ['PRODUCT', 'PRODUCT, u32 × u32'],
+  ['UNION', 'UNION, {}'],
+  ['INTERSECT', 'INTERSECT, {}'],
+  ['DIFFERENCE', 'DIFFERENCE, {}'],
+  ['JOIN, half match', 'JOIN, half match, {}'],
+  ['JOIN, all match', 'JOIN, all match, {}'],
+] as const
 
 export const RELATIONAL: readonly Table[] = [
+  grid({
+    name: 'relational-operators',
+    files: FILES,
+    corner: '2^24 tuples',
+    lines: OPERATORS,
+    columns: [
+      ['u32: µs', ['u32', 'µs']],
+      ['GB/s', ['u32', 'GB/s']],
+      ['% of copy', ['u32', '% of copy']],
+      ['query, ms', ['u32', 'ms']],
+      ['u32 + u32: µs', ['u32 + u32', 'µs']],
+      ['GB/s', ['u32 + u32', 'GB/s']],
+      ['% of copy', ['u32 + u32', '% of copy']],
+      ['query, ms', ['u32 + u32', 'ms']],
+    ],
+    cell: (kept, operator, [tuples, figure]) => {
+      const row = `${operator.replace('{}', tuples)}, 2^24`
+      return kept.has(row) && (operator.includes('{}') || tuples === 'u32') ? kept.show(row, figure) : ''
+    },
+  }),
   grid({
     name: 'relational-pairs',
     files: FILES,

@@ -2,7 +2,7 @@ import type { AdapterChoice } from '../../gpu/device/adapter.js'
 import { Device } from '../../gpu/device/device.js'
 import { QueryKernels } from '../../gpu/relational/query/query-kernels.js'
 import { measureApart, measureForParent } from '../apart.js'
-import { median, type Row } from '../report.js'
+import { median, type Row, shown } from '../report.js'
 import { byTurns } from '../speculation/kernel-time.js'
 import { keepWarm, warmUp } from '../warm-up.js'
 import { benchCtaJoins } from './cta-joins.js'
@@ -68,7 +68,7 @@ async function measure({ adapter, logarithm, quick }: Measurement): Promise<Row[
     ? QUICK_SMALLER.map((smaller) => Math.min(QUICK_STAGES, logarithm) - smaller)
     : [logarithm]
   for (const one of drawn) rows.push(...(await benchStages(setting, one)))
-  for (const { name, figures } of rows) console.log(`${name}: ${JSON.stringify(figures)}`)
+  shown(rows)
   device.destroy()
   return rows
 }
