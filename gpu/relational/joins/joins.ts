@@ -75,7 +75,7 @@ export class Joins {
     const algorithms = (keyWords: KeyWords) => ({
       ninlj: new NestedLoopJoin(device, keyWords),
       inlj: new IndexJoin(device, keyWords),
-      smj: new SortMerge(device, primitives, keyWords),
+      smj: new SortMerge(device, keyWords),
       hj: new HashJoin(device, primitives, tallies, keyWords),
     })
     const expansion = new Expansion(device, strategy)
