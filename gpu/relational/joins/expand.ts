@@ -1,7 +1,10 @@
 import type { Device, Kernels } from '../../device/device.js'
-import { groupsFor, kernelsFor, type Strategy } from '../../primitives/strategy.js'
+import type { Scratch } from '../../memory/scratch.js'
+import type { DeviceWord, Primitives } from '../../primitives/primitives.js'
+import { groupsFor, kernelsFor } from '../../primitives/strategy.js'
 import type { DeviceWork } from '../query/device-work.js'
-import type { Matches, PairWriter, Roles } from './matches.js'
+import type { Matches, Roles } from './matches.js'
+import type { Tallies, Tally } from './tally.js'
 
 /** Steps of a tile; those of a workgroup are as many as in `expand.wesl`. */
 const TILE = { workgroup: 2048, serial: 512 }
@@ -14,86 +17,141 @@ const HAS_PROBE_ROWS = 1
 const HAS_BUILD_ROWS = 2
 const HAS_MATCHED = 4
 
-/** Probes next to each other, fewer than 2^32 pairs altogether. */
-export interface Slice {
+/** What is to be written, and with what. */
+export interface PairSource {
+  readonly work: DeviceWork
+  /** Holds the matches, and what all passes need. */
+  readonly scratch: Scratch
+  readonly matches: Matches
+  /** A word for each build row, to be set to 0 for those that are written, if there is one. */
+  readonly matched: GPUBuffer | undefined
+}
+
+/** The pairs of a pass: row numbers of each. */
+export interface WrittenPairs {
+  readonly columns: Roles<GPUBuffer>
+  readonly count: number
+}
+
+/** Neighbouring probes that have fewer than 2^32 pairs. */
+interface Slice {
   readonly first: number
   readonly probes: number
-  /** Of each probe, and past the last: the pairs before it. */
-  readonly offsets: GPUBuffer
+  readonly pairs: number
 }
 
-/** The pairs of a slice that a pass writes. */
-export interface Window {
-  readonly begin: number
-  readonly end: number
-}
+/** Records the writing of a slice's pairs from `begin` up to `end`, to the front of columns. */
+type PairWriter = (begin: number, end: number, columns: Roles<GPUBuffer>) => void
 
-/** Where a pass goes: row numbers of each pair. */
-export type PairColumns = Roles<GPUBuffer>
-
-/** The probes that have a match, where none has several. */
-export interface SingleMatches {
-  readonly positions: GPUBuffer
-  /** A word: how many they are. */
-  readonly total: GPUBuffer
-}
-
-/** Writes the pairs of a join, a pass at a time (`expand.wesl`). */
+/** Writes the pairs of a join that were counted, in as many passes as it takes (`expand.wesl`). */
 export class Expansion {
-  readonly #strategy: Strategy
+  readonly #primitives: Primitives
+  readonly #tallies: Tallies
+  readonly #slicePairs: number
   readonly #kernels: Kernels<'find_starts' | 'write_single' | 'write_pairs'>
 
-  constructor(device: Device, strategy: Strategy) {
+  /** @param slicePairs pairs whose places are counted together, at most, in 32 bits */
+  constructor(device: Device, primitives: Primitives, tallies: Tallies, slicePairs: number) {
     const module = 'relational/joins/expand'
-    this.#strategy = strategy
+    this.#primitives = primitives
+    this.#tallies = tallies
+    this.#slicePairs = slicePairs
     this.#kernels = {
       ...device.kernels(module, ['find_starts', 'write_single']),
-      ...kernelsFor(device, strategy, module, ['write_pairs']),
+      ...kernelsFor(device, primitives.strategy, module, ['write_pairs']),
     }
   }
 
-  /** What writes the pairs of a slice, runs of any length, to the front of columns. */
-  runs(matches: Matches, { first, probes, offsets }: Slice): PairWriter {
-    return (work, { begin, end }, output, matched) => {
-      const steps = this.#strategy === 'serial' ? TILE.serial : TILE.workgroup
-      const tiles = Math.ceil((probes + end - begin) / steps)
-      const starts = work.scratch.words(2 * (tiles + 1))
-      const buffers = { ...buffersOf(work, matches, output, matched), offsets, starts, tileStarts: starts }
-      const columns = columnsOf(matches, matched)
-      const params = {
-        probes,
-        steps,
-        tiles,
-        begin,
-        end,
-        firstProbe: first,
-        period: matches.period,
-        columns,
+  /** Records the writing of all pairs where no probe has more than one. */
+  all(source: PairSource): { readonly columns: Roles<GPUBuffer>; readonly total: DeviceWord } {
+    const { probes } = source.matches
+    const columns = pairColumns(source, probes)
+    const { write, total } = this.#singles(source)
+    write(0, probes, columns)
+    return { columns, total }
+  }
+
+  /**
+   * Records a pass, and the next one when it is asked for; their columns are the caller's.
+   * @param capacity pairs of a pass, at most
+   */
+  async *passes(source: PairSource, tally: Tally, capacity: number): AsyncGenerator<WrittenPairs> {
+    const whole = { first: 0, probes: source.matches.probes, pairs: tally.sum }
+    // Then there are no more pairs than probes.
+    const isSingle = tally.largest <= 1
+    for await (const slice of isSingle ? [whole] : this.#slices(source, whole)) {
+      const write = isSingle ? this.#singles(source).write : this.#runs(source, slice)
+      for (let begin = 0; begin < slice.pairs; begin += capacity) {
+        const end = Math.min(begin + capacity, slice.pairs)
+        const columns = pairColumns(source, end - begin)
+        write(begin, end, columns)
+        yield { columns, count: end - begin }
       }
-      work.recorder.dispatch(this.#kernels.find_starts, buffers, params, tiles + 1)
-      const groups = groupsFor(this.#strategy, tiles)
-      work.recorder.dispatchGroups(this.#kernels.write_pairs, buffers, params, groups)
     }
   }
 
-  /** The same where no probe has more than one match, and so there is one slice. */
-  single(matches: Matches, single: SingleMatches): PairWriter {
-    return (work, { begin, end }, output, matched) => {
-      const buffers = { ...buffersOf(work, matches, output, matched), ...single }
-      const columns = columnsOf(matches, matched)
-      const params = { begin, end, firstProbe: 0, period: matches.period, columns }
+  /** Where no probe has more than one match: those that have one are listed. */
+  #singles(source: PairSource): { readonly write: PairWriter; readonly total: DeviceWord } {
+    const { work, scratch, matches } = source
+    const { counts, probes } = matches
+    const [positions, total] = [scratch.words(probes), { buffer: scratch.words(1), index: 0 }]
+    this.#primitives.compact(work.recorder, scratch, counts, probes, positions, total)
+    const write: PairWriter = (begin, end, output) => {
+      const buffers = { ...buffersOf(source, output), positions, total: total.buffer }
+      const params = { begin, end, columns: columnsOf(source) }
       const invocations = Math.ceil((end - begin) / SINGLE_PAIRS)
       work.recorder.dispatch(this.#kernels.write_single, buffers, params, invocations)
     }
+    return { write, total }
+  }
+
+  /** Runs of any length. */
+  #runs(source: PairSource, { first, probes }: Slice): PairWriter {
+    const { work, scratch, matches } = source
+    const { strategy } = this.#primitives
+    const offsets = scratch.words(probes + 1)
+    let { counts } = matches
+    if (probes < matches.probes) {
+      counts = scratch.words(probes)
+      work.recorder.copy(matches.counts, first * 4, counts, 0, probes * 4)
+    }
+    this.#primitives.scan(work.recorder, scratch, counts, offsets, probes, { buffer: offsets, index: probes })
+    return (begin, end, output) => {
+      const steps = strategy === 'serial' ? TILE.serial : TILE.workgroup
+      const tiles = Math.ceil((probes + end - begin) / steps)
+      const starts = work.scratch.words(2 * (tiles + 1))
+      const buffers = { ...buffersOf(source, output), offsets, starts, tileStarts: starts }
+      const params = { probes, steps, tiles, begin, end, firstProbe: first, columns: columnsOf(source) }
+      work.recorder.dispatch(this.#kernels.find_starts, buffers, params, tiles + 1)
+      work.recorder.dispatchGroups(this.#kernels.write_pairs, buffers, params, groupsFor(strategy, tiles))
+    }
+  }
+
+  /** Halves probes until places can count the pairs of each part, and leaves those without pairs out. */
+  async *#slices(source: PairSource, slice: Slice): AsyncGenerator<Slice> {
+    const { first, probes, pairs } = slice
+    if (pairs === 0) return
+    if (probes === 1 || pairs <= this.#slicePairs) {
+      yield slice
+      return
+    }
+    const { counts } = source.matches
+    const half = Math.floor(probes / 2)
+    const halves = [
+      { first, probes: half },
+      { first: first + half, probes: probes - half },
+    ]
+    const columns = halves.map((part) => ({ counts, first: part.first, count: part.probes }))
+    const tallies = await this.#tallies.read(source.work, source.scratch, columns)
+    for (const [i, { sum }] of tallies.entries()) yield* this.#slices(source, { ...halves[i]!, pairs: sum })
   }
 }
 
-function buffersOf(
-  work: DeviceWork,
-  { firsts, rows }: Matches,
-  output: PairColumns,
-  matched: GPUBuffer | undefined,
-) {
+function pairColumns({ work }: PairSource, pairs: number): Roles<GPUBuffer> {
+  return { probe: work.words(pairs), build: work.words(pairs) }
+}
+
+function buffersOf({ work, matches: { firsts, rows }, matched }: PairSource, output: Roles<GPUBuffer>) {
   return {
     firsts,
     probeRows: rows.probe ?? work.absent,
@@ -104,7 +162,7 @@ function buffersOf(
   }
 }
 
-function columnsOf({ rows }: Matches, matched: GPUBuffer | undefined): number {
+function columnsOf({ matches: { rows }, matched }: PairSource): number {
   return (
     (rows.probe === undefined ? 0 : HAS_PROBE_ROWS) |
     (rows.build === undefined ? 0 : HAS_BUILD_ROWS) |

@@ -5,7 +5,7 @@ import type { DeviceWord, KeyWords, Primitives } from '../../primitives/primitiv
 import type { DeviceWork } from '../query/device-work.js'
 import type { JoinSide } from './join-types.js'
 import type { Matches, Roles } from './matches.js'
-import { type Tallies, talliesFrom } from './tally.js'
+import type { Tallies } from './tally.js'
 
 /** Build keys of a partition on average, at most: far enough below the 1024 of a chunk that random keys never fill one. */
 const PARTITION_KEYS = 768
@@ -105,11 +105,10 @@ export class HashJoin {
     const { recorder } = work
     recorder.dispatch(this.#kernels.cut_partitions, buffers, { bits }, count)
     const before = this.#itemsBefore(recorder, scratch, items, bits)
-    const words = this.#tallies.record(recorder, scratch, [
+    const [ofItems, ofNumbers] = await this.#tallies.read(work, scratch, [
       { counts: items, count },
       { counts: probeNumbers, count },
     ])
-    const [ofItems, ofNumbers] = talliesFrom(await work.read(words))
     const numbers = ofNumbers!.sum
     if (numbers > MOST_NUMBERS_A_PROBE * Math.max(sides.probe.count, sides.build.count)) return undefined
     const numbersBefore = scratch.words(count)
@@ -163,6 +162,6 @@ export class HashJoin {
     const params = { probes: probe.count, count: build.count, bits }
     recorder.dispatchGroups(kernel, buffers, params, items.count)
     const found = { probe: rows, build: grouped }
-    return { algorithm: 'hj', probes: numbers, ...runs, rows: found, period: numbers }
+    return { algorithm: 'hj', probes: numbers, ...runs, rows: found }
   }
 }

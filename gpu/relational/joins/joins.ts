@@ -2,22 +2,15 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import type { Device } from '../../device/device.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { KeyWords, Primitives, SortOptions } from '../../primitives/primitives.js'
-import { type Strategy, strategyFor } from '../../primitives/strategy.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { Expansion } from './expand.js'
 import { HashJoin } from './hash-join.js'
 import { IndexJoin } from './index-join.js'
 import { chooseJoin, type JoinChoice } from './join-choice.js'
-import {
-  type CountedResult,
-  JoinResult,
-  type ResultParts,
-  type ResultRequest,
-  rolesOf,
-} from './join-result.js'
-import type { JoinPredicate, JoinRequest, JoinSide, TreeJoinRequest } from './join-types.js'
+import { JoinResult, type ResultParts } from './join-result.js'
+import type { JoinAlgorithm, JoinPredicate, JoinRequest, JoinSide, TreeJoinRequest } from './join-types.js'
 import { MatchedRows } from './matched.js'
-import type { KeyRange, Matches, Roles } from './matches.js'
+import { type KeyRange, type Matches, type Roles, rolesOf } from './matches.js'
 import { NestedLoopJoin } from './nested-loop-join.js'
 import { type SortedKeys, SortMerge } from './sort-merge-join.js'
 import { Tallies } from './tally.js'
@@ -47,8 +40,6 @@ interface Algorithms {
 
 /** What may be said otherwise of how joins are carried out. */
 export interface JoinOptions {
-  /** The one that suits the device, unless given. */
-  readonly strategy?: Strategy
   /** Pairs whose places are counted together: as many as 32 bits can count unless given. */
   readonly slicePairs?: number
 }
@@ -60,17 +51,17 @@ const ORDERED_PROBES = 2 ** 18
 
 const BYTE_BITS = 8
 
-/** Joins of columns on the device (He et al. §4): by one of four algorithms, with results counted first and written in passes. */
+/**
+ * Joins of columns on the device (He et al. §4), in three phases: one of four algorithms finds the run of rows that each probe matches, their
+ * lengths are counted (`JoinResult.count`), and pairs are written in passes (`Expansion`).
+ */
 export class Joins {
   readonly #primitives: Primitives
   readonly #parts: ResultParts
   readonly #algorithms: Readonly<Record<KeyWords, Algorithms>>
 
-  constructor(
-    device: Device,
-    primitives: Primitives,
-    { strategy = strategyFor(device), slicePairs = MOST_SLICE_PAIRS }: JoinOptions = {},
-  ) {
+  /** @param primitives of the strategy by which pairs are written, too */
+  constructor(device: Device, primitives: Primitives, { slicePairs = MOST_SLICE_PAIRS }: JoinOptions = {}) {
     const tallies = new Tallies(device)
     const algorithms = (keyWords: KeyWords) => ({
       ninlj: new NestedLoopJoin(device, keyWords),
@@ -78,10 +69,10 @@ export class Joins {
       smj: new SortMerge(device, keyWords),
       hj: new HashJoin(device, primitives, tallies, keyWords),
     })
-    const expansion = new Expansion(device, strategy)
+    const expansion = new Expansion(device, primitives, tallies, slicePairs)
     const matched = new MatchedRows(device, primitives)
     this.#primitives = primitives
-    this.#parts = { primitives, tallies, expansion, matched, slicePairs }
+    this.#parts = { primitives, tallies, expansion, matched }
     this.#algorithms = { 1: algorithms(1), 2: algorithms(2) }
   }
 
@@ -97,10 +88,11 @@ export class Joins {
     const rows = { left: left.count, right: right.count }
     const single = predicate.type === 'equal' && sides.build.unique === true
     return this.#inPart(work, (scratch) => {
-      const result = { rows, kind, passBytes, choice, single }
-      if (left.count === 0 || right.count === 0) return this.#count(work, scratch, result, undefined)
+      const result = { work, scratch, rows, kind, passBytes, choice, single }
+      if (left.count === 0 || right.count === 0) return JoinResult.count(this.#parts, result, undefined)
       const range = rangeOf(predicate, choice, keyWords)
-      return this.#find({ work, scratch, sides, keyWords, keyBits, range }, result)
+      const finding = { work, scratch, sides, keyWords, keyBits, range }
+      return JoinResult.count(this.#parts, result, this.#find(finding, choice.algorithm))
     })
   }
 
@@ -110,16 +102,15 @@ export class Joins {
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   joinByTree(work: DeviceWork, request: TreeJoinRequest): Promise<JoinResult | undefined> {
-    const { index, build, buildRows, probe, probeRows, kind = 'inner', passBytes } = request
-    const { costs = {} } = request
+    const { index, build, buildRows, probe, probeRows, costs = {}, kind = 'inner', passBytes } = request
     const rows =
       build === 'left' ? { left: buildRows, right: probeRows } : { left: probeRows, right: buildRows }
     const choice = { algorithm: 'inlj', build, costs } as const
-    const result = { rows, kind, passBytes, choice, single: false }
     return this.#inPart(work, async (scratch) => {
-      if (buildRows === 0 || probe.count === 0) return this.#count(work, scratch, result, undefined)
+      const result = { work, scratch, rows, kind, passBytes, choice, single: false }
+      if (buildRows === 0 || probe.count === 0) return JoinResult.count(this.#parts, result, undefined)
       const matches = await index.match(this.#parts, work, scratch, probe)
-      return matches && this.#count(work, scratch, result, matches)
+      return matches && JoinResult.count(this.#parts, result, matches)
     })
   }
 
@@ -138,58 +129,43 @@ export class Joins {
     }
   }
 
-  async #count(
-    work: DeviceWork,
-    scratch: Scratch,
-    request: ResultRequest,
-    matches: Matches | undefined,
-  ): Promise<JoinResult> {
-    const { result } = await JoinResult.count(this.#parts, request, work, scratch, matches)
-    return result
-  }
-
-  #find(finding: Finding, request: ResultRequest): Promise<JoinResult> {
-    const { work, scratch, sides, keyWords, range } = finding
-    const count = (matches: Matches) => this.#count(work, scratch, request, matches)
-    switch (request.choice.algorithm) {
+  #find(finding: Finding, algorithm: JoinAlgorithm): Matches {
+    switch (algorithm) {
       case 'ninlj':
-        return count(this.#algorithms[keyWords].ninlj.match(work.recorder, scratch, sides, range))
+        return this.#byNestedLoop(finding)
       case 'inlj':
-        return count(this.#matchByIndex(finding))
+        return this.#bySortedKeys(finding, 'inlj', this.#orderedProbes(finding))
       case 'smj':
-        return count(this.#matchByMerge(finding))
+        return this.#bySortedKeys(finding, 'smj', this.#ordered(finding, finding.sides.probe))
       case 'hj':
-        return this.#joinByHash(finding, request)
+        return this.#byHash(finding)
     }
   }
 
+  /** Where a probe has several matches, the order of their keys brings them side by side. */
+  #byNestedLoop(finding: Finding): Matches {
+    const { work, scratch, sides, keyWords, range } = finding
+    const runs = this.#algorithms[keyWords].ninlj.record(work.recorder, scratch, sides, range)
+    const rows = { probe: undefined, build: undefined }
+    const sideBySide = () => this.#find(finding, 'inlj')
+    return { algorithm: 'ninlj', ...runs, probes: sides.probe.count, rows, sideBySide }
+  }
+
+  #bySortedKeys(finding: Finding, algorithm: 'inlj' | 'smj', probe: Ordered): Matches {
+    const { work, scratch, sides, keyWords, range } = finding
+    const build = this.#ordered(finding, sides.build)
+    const runs = this.#algorithms[keyWords][algorithm].record(work.recorder, scratch, { probe, build }, range)
+    return { algorithm, ...runs, probes: probe.count, rows: { probe: probe.rows, build: build.rows } }
+  }
+
   /** That no partition is too large is looked at when all is done: hardly ever is one. */
-  async #joinByHash(finding: Finding, request: ResultRequest): Promise<JoinResult> {
+  #byHash(finding: Finding): Matches {
     const { work, scratch, sides, keyWords } = finding
     const { hj } = this.#algorithms[keyWords]
     const partitioned = hj.partition(work.recorder, scratch, sides)
     const matches = hj.match(work.recorder, scratch, partitioned)
-    const { mostChunks } = partitioned
-    const counted: CountedResult = await JoinResult.count(
-      this.#parts,
-      request,
-      work,
-      scratch,
-      matches,
-      mostChunks,
-    )
-    if (counted.word === 0) return counted.result
-    const found = await hj.matchChunks(work, scratch, partitioned)
-    return this.#count(work, scratch, request, found ?? this.#matchByMerge(finding))
-  }
-
-  #matchByIndex(finding: Finding): Matches {
-    const { work, scratch, sides, keyWords, range } = finding
-    const build = this.#ordered(finding, sides.build)
-    const probe = this.#orderedProbes(finding)
-    const runs = this.#algorithms[keyWords].inlj.record(work.recorder, scratch, { probe, build }, range)
-    const rows = { probe: probe.rows, build: build.rows }
-    return { algorithm: 'inlj', ...runs, probes: probe.count, rows, period: probe.count }
+    const find = async () => (await hj.matchChunks(work, scratch, partitioned)) ?? this.#find(finding, 'smj')
+    return { ...matches, otherwise: { word: partitioned.mostChunks, find } }
   }
 
   /** Many probes of a GPU are put in order of their leading byte, so that neighbours look into the same lines of memory. */
@@ -200,15 +176,6 @@ export class Joins {
     if (isFew || probe.sorted || keyBits === 0) return { ...probe, rows: undefined }
     const from = BYTE_BITS * (Math.ceil(keyBits / BYTE_BITS) - 1)
     return this.#sort(finding, probe, { from, bits: keyBits })
-  }
-
-  #matchByMerge(finding: Finding): Matches {
-    const { work, scratch, sides, keyWords, range } = finding
-    const probe = this.#ordered(finding, sides.probe)
-    const build = this.#ordered(finding, sides.build)
-    const runs = this.#algorithms[keyWords].smj.record(work.recorder, scratch, { probe, build }, range)
-    const rows = { probe: probe.rows, build: build.rows }
-    return { algorithm: 'smj', ...runs, probes: probe.count, rows, period: probe.count }
   }
 
   #ordered(finding: Finding, side: JoinSide): Ordered {

@@ -39,9 +39,9 @@ export class MatchedRows {
 
   /** Marks the probes that match something. */
   markProbes(work: DeviceWork, matches: Matches, { flags, wanted }: RowFlags): void {
-    const { probes, counts, rows, period } = matches
+    const { probes, counts, rows } = matches
     const hasRows = rows.probe === undefined ? 0 : 1
-    const params = { count: probes, period, hasRows, mark: wanted === 'matched' ? 1 : 0 }
+    const params = { count: probes, hasRows, mark: wanted === 'matched' ? 1 : 0 }
     const buffers = { counts, probeRows: rows.probe ?? work.absent, matched: flags }
     work.recorder.dispatch(this.#kernels.mark_probes, buffers, params, probes)
   }

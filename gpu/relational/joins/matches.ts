@@ -1,12 +1,20 @@
-import type { DeviceWork } from '../query/device-work.js'
-import type { PairColumns, Slice, Window } from './expand.js'
-import type { JoinAlgorithm } from './join-types.js'
+import type { DeviceWord } from '../../primitives/primitives.js'
+import type { JoinAlgorithm, SideName } from './join-types.js'
 import type { Tally } from './tally.js'
 
 /** The sides of a join by what they do in it: every row of the one is a probe, and finds its matches in the other. */
 export interface Roles<Side> {
   readonly probe: Side
   readonly build: Side
+}
+
+/** What belongs to both sides, by what they do. */
+export function rolesOf<T>({ left, right }: Readonly<Record<SideName, T>>, build: SideName): Roles<T> {
+  return build === 'left' ? { probe: right, build: left } : { probe: left, build: right }
+}
+
+export function otherSide(side: SideName): SideName {
+  return side === 'left' ? 'right' : 'left'
 }
 
 /** Of each probe the run of rows that it matches. */
@@ -23,24 +31,13 @@ export interface Matches extends Runs {
   readonly probes: number
   /** Undefined where a probe's number is its row, or a place in the run is. */
   readonly rows: Roles<GPUBuffer | undefined>
-  /** Probes whose rows repeat those of the first ones after so many; `probes` where none do. */
-  readonly period: number
   /** What they come to, where that is known already. */
   readonly tally?: Tally
-  /** Writes the pairs of a slice by finding them again, where runs of several do not tell what they are; undefined where they do. */
-  readonly rewrite?: (slice: Slice) => PairWriter
+  /** Finds the matches in another way where a word that is read with their tally is not 0. */
+  readonly otherwise?: { readonly word: DeviceWord; readonly find: () => Promise<Matches> }
+  /** Finds the runs where probes turn out to have several matches each, and these do not lie side by side. */
+  readonly sideBySide?: () => Matches
 }
-
-/**
- * Records the writing of a window's pairs to the front of columns.
- * @param matched a word for each build row, set to 0 for those that are written, if there is one
- */
-export type PairWriter = (
-  work: DeviceWork,
-  window: Window,
-  output: PairColumns,
-  matched: GPUBuffer | undefined,
-) => void
 
 /** What a probe's key matches: from key - below to key + above. */
 export interface KeyRange {

@@ -2,9 +2,8 @@ import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { KeyWords } from '../../primitives/primitives.js'
-import type { Slice } from './expand.js'
 import type { JoinSide } from './join-types.js'
-import { type KeyRange, type Matches, type PairWriter, type Roles, rangeParams } from './matches.js'
+import { type KeyRange, type Roles, type Runs, rangeParams } from './matches.js'
 
 /** Probes of a block and build keys of a tile; as in `nested-loop-join.wesl`. */
 const BLOCK = 2048
@@ -13,69 +12,37 @@ const TILE = 1024
 /** Workgroups that keep every core of a large GPU busy. */
 const ENOUGH_GROUPS = 2048
 
-/** Numbers that probes get by segments, at most, unless they are more themselves: 64 MiB of counts and of first matches each. */
-const MOST_NUMBERS = 2 ** 24
-
-type LoopKernels = Kernels<'count_matches' | 'write_matches'>
-
 /** The blocked nested-loop join (`nested-loop-join.wesl`). */
 export class NestedLoopJoin {
-  readonly #equal: LoopKernels
-  readonly #band: LoopKernels
+  readonly #equal: Kernels<'count_matches'>
+  readonly #band: Kernels<'count_matches'>
 
   constructor(device: Device, keyWords: KeyWords) {
-    const kernels = (band: boolean): LoopKernels => {
+    const kernels = (band: boolean) => {
       const conditions = { wide: keyWords === 2, band }
-      return device.kernels(
-        'relational/joins/nested-loop-join',
-        ['count_matches', 'write_matches'],
-        conditions,
-      )
+      return device.kernels('relational/joins/nested-loop-join', ['count_matches'], conditions)
     }
     this.#equal = kernels(false)
     this.#band = kernels(true)
   }
 
   /**
-   * Compares every probe with every build key, and counts the matches of each. Both sides have keys. Where a probe has several matches they are not
-   * next to each other, and found again to be written.
+   * Compares every probe with every build key, and counts the matches of each. Both sides have keys. Where a probe has several matches
+   * these do not lie side by side, and so are no run.
    */
-  match(recorder: Recorder, scratch: Scratch, sides: Roles<JoinSide>, range: KeyRange): Matches {
-    const { probe, build } = sides
+  record(recorder: Recorder, scratch: Scratch, { probe, build }: Roles<JoinSide>, range: KeyRange): Runs {
     const kernels = range.below + range.above > 0n ? this.#band : this.#equal
-    const { blocks, segment, segments } = cut(probe.count, build.count)
-    const probes = segments * probe.count
-    const runs = { firsts: scratch.words(probes), counts: scratch.words(probes) }
-    const keys = { probeKeys: probe.keys, buildKeys: build.keys }
-    const common = { count: build.count, blocks, segment, segments, ...rangeParams(range) }
-    const params = { ...common, probes: probe.count }
-    const [groups, options] = [blocks * segments, { weight: segment / TILE }]
-    recorder.dispatchGroups(kernels.count_matches, { ...keys, ...runs }, params, groups, options)
-    const rewrite =
-      ({ first, probes: numbers, offsets }: Slice): PairWriter =>
-      (work, { begin, end }, output, matched) => {
-        const columns = { outProbeRows: output.probe, outBuildRows: output.build }
-        const buffers = { ...keys, ...columns, offsets, matched: matched ?? work.unwritten }
-        const window = { firstNumber: first, numbers, begin, end, marks: matched === undefined ? 0 : 1 }
-        work.recorder.dispatchGroups(
-          kernels.write_matches,
-          buffers,
-          { ...params, ...window },
-          groups,
-          options,
-        )
-      }
-    const rows = { probe: undefined, build: undefined }
-    return { algorithm: 'ninlj', ...runs, probes, rows, period: probe.count, rewrite }
+    const blocks = Math.ceil(probe.count / BLOCK)
+    const tiles = Math.ceil(build.count / TILE)
+    const segment = TILE * Math.ceil(tiles / Math.min(tiles, Math.ceil(ENOUGH_GROUPS / blocks)))
+    const segments = Math.ceil(build.count / segment)
+    const runs = { firsts: scratch.words(probe.count), counts: scratch.words(probe.count) }
+    recorder.clear(runs.counts, 0, 4 * probe.count)
+    const buffers = { probeKeys: probe.keys, buildKeys: build.keys, ...runs }
+    const sizes = { probes: probe.count, count: build.count, blocks, segment, segments }
+    const params = { ...sizes, ...rangeParams(range) }
+    const options = { weight: segment / TILE }
+    recorder.dispatchGroups(kernels.count_matches, buffers, params, blocks * segments, options)
+    return runs
   }
-}
-
-/** Cuts the build side into segments of whole tiles, so that there are enough workgroups. */
-function cut(probes: number, count: number) {
-  const blocks = Math.ceil(probes / BLOCK)
-  const tiles = Math.ceil(count / TILE)
-  const most = Math.max(1, Math.floor(MOST_NUMBERS / probes))
-  const wanted = Math.min(tiles, most, Math.ceil(ENOUGH_GROUPS / blocks))
-  const segment = Math.ceil(tiles / wanted) * TILE
-  return { blocks, segment, segments: Math.ceil(count / segment) }
 }

@@ -2,6 +2,7 @@ import type { Device, Kernels } from '../../device/device.js'
 import { GROUP_SIZE, type Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceWord } from '../../primitives/primitives.js'
+import type { DeviceWork } from '../query/device-work.js'
 
 /** What a column of counts comes to. */
 export interface Tally {
@@ -30,6 +31,11 @@ export class Tallies {
   constructor(device: Device) {
     this.#mostGroups = device.facts.software ? MOST_GROUPS.software : MOST_GROUPS.hardware
     this.#kernels = device.kernels('relational/joins/tally', ['tally_counts'])
+  }
+
+  /** Waits for the tally of each column. */
+  async read(work: DeviceWork, scratch: Scratch, columns: readonly Counts[]): Promise<readonly Tally[]> {
+    return talliesFrom(await work.read(this.record(work.recorder, scratch, columns)))
   }
 
   /** @returns the words of each column's tally, for `talliesFrom` when they were read */

@@ -6,7 +6,7 @@ import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { Matches } from './matches.js'
-import { type Tallies, type Tally, talliesFrom } from './tally.js'
+import type { Tallies, Tally } from './tally.js'
 
 /** What is looked for in an index of the server. */
 export interface TreeProbe {
@@ -84,11 +84,10 @@ export class TreeIndex {
     }
     const places = { primitives: parts.primitives, scratch, probe, asked, divided }
     const counts = ofProbes(places, work.recorder, found)
-    const counted = parts.tallies.record(work.recorder, scratch, [
+    const [tally, ...sums] = await parts.tallies.read(work, scratch, [
       { counts, count: probe.count },
       ...shares.map(({ first, count }) => ({ counts: found, first, count })),
     ])
-    const [tally, ...sums] = talliesFrom(await work.read(counted))
     const rows = trees.reduce((sum, tree) => sum + (tree?.payloads ?? 0), 0)
     const gathered = sums.reduce((total, { sum }) => total + sum, 0)
     if (gathered > Math.min(most, mostMatches(rows, asked))) return undefined
@@ -96,7 +95,6 @@ export class TreeIndex {
     return {
       algorithm: 'inlj',
       probes: probe.count,
-      period: probe.count,
       counts,
       firsts: ofProbes(places, work.recorder, firsts),
       rows: { probe: rowsOf(places, work.recorder), build: payloads },

@@ -50,7 +50,7 @@ export async function openJoins(strategy: Strategy, slicePairs?: number) {
   }))
   const { device, kernels } = await opened
   const key = `${strategy} ${slicePairs}`
-  const options = { strategy, ...(slicePairs !== undefined && { slicePairs }) }
+  const options = slicePairs === undefined ? {} : { slicePairs }
   const joins =
     made.get(key) ??
     Primitives.create(device, strategy).then((primitives) => new Joins(device, primitives, options))
