@@ -1,20 +1,24 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'
+import type { DeviceWord } from '../../primitives/primitives.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { QueryColumn } from '../query/query-column.js'
 import type { Table } from '../query/table.js'
 import { RowCode } from './row-code.js'
-import { buffersOf, type RowOutput, writeRows } from './row-kernel.js'
-import type { FaultyColumn, RowValue } from './row-value.js'
+import { buffersOf, writeRows } from './row-kernel.js'
+import { type FaultyColumn, IS_FAULT, IS_VALUE, type RowValue } from './row-value.js'
 
 /** What a kernel is made of at most, as `RowText.weight` has it: drivers take longer than in proportion for longer ones. */
 const MOST_WEIGHT = 1024
 
-/** Bits of a row that a kernel writes at most, each to a buffer of its own. */
-const MOST_BUFFERS_OF_BITS = 32
+/** Values that a kernel writes at most: a bit of a word says whether there is one. */
+const MOST_VALUES = 32
 
 /** Expressions that are columns by now. */
 type Evaluated = ReadonlyMap<TypedExpression, FaultyColumn>
+
+/** Adds what computes a value. */
+export type Build = (code: RowCode) => RowValue
 
 /** A table of what expressions give for every row of another one; columns of that stay as they are. */
 export async function projected(
@@ -22,16 +26,17 @@ export async function projected(
   table: Table,
   expressions: readonly TypedExpression[],
 ): Promise<Table> {
-  const evaluated = await evaluateTogether(work, table, computed(expressions))
+  const computed = [...new Set(expressions.filter(({ kind }) => kind !== 'column'))]
+  const rows = { count: table.rows, newCode: () => rowCode(table) }
+  const columns = await writeFitting(work, rows, computed, noted, (expression) =>
+    evaluateInParts(work, table, expression, noted),
+  )
+  const evaluated = new Map(computed.map((expression, i) => [expression, columns[i]!]))
   return table.choose(
     expressions.map((expression) =>
       expression.kind === 'column' ? expression.index : evaluated.get(expression)!,
     ),
   )
-}
-
-function computed(expressions: readonly TypedExpression[]): TypedExpression[] {
-  return [...new Set(expressions.filter(({ kind }) => kind !== 'column'))]
 }
 
 /** For every row of a table 1 if a condition is true, or a fault that may be, else 0. */
@@ -40,71 +45,79 @@ export async function evaluateCondition(
   table: Table,
   condition: TypedExpression,
 ): Promise<GPUBuffer> {
-  const outputs = (code: RowCode) => [{ value: code.isTrue(code.value(condition)) }]
-  const evaluated = await evaluateParts(work, table, condition, outputs)
-  const code = rowCode(table, evaluated)
-  const [column] = await writeRows(work, table.rows, code, outputs(code))
-  return column!.values
+  const build = (code: RowCode, part: TypedExpression) => code.noted(code.isTrue(code.value(part)))
+  const { values } = await evaluateInParts(work, table, condition, build)
+  return values
 }
 
 /**
  * Columns of what code computes for each of so many rows.
- * @param build adds the code; what it reads are columns of its own
+ * @param builds add the code; what it reads are columns of its own
+ * @param live how many rows there are, where only the device knows
  */
 export function evaluateRows(
   work: DeviceWork,
-  rows: number,
-  build: (code: RowCode) => readonly RowValue[],
+  count: number,
+  builds: readonly Build[],
+  live?: DeviceWord,
 ): Promise<QueryColumn[]> {
-  const code = new RowCode([], 'row', 0)
-  return writeRows(
-    work,
-    rows,
-    code,
-    build(code).map((value) => ({ value })),
-  )
+  const rows = { count, live, newCode: () => new RowCode([], 'row', 0) }
+  return writeFitting(work, rows, builds, (code, build) => build(code))
 }
 
-async function evaluateTogether(
+/** Rows that values are written for, and what begins code over one of them. */
+interface WrittenRows {
+  readonly count: number
+  readonly live?: DeviceWord | undefined
+  readonly newCode: () => RowCode
+}
+
+/**
+ * Writes values by as few kernels as can.
+ * @param alone writes one that no kernel can
+ */
+async function writeFitting<T>(
   work: DeviceWork,
-  table: Table,
-  expressions: readonly TypedExpression[],
-): Promise<Map<TypedExpression, QueryColumn>> {
-  if (expressions.length === 0) return new Map()
-  const outputs = (code: RowCode) => expressions.map((expression) => ({ value: code.value(expression) }))
-  const code = rowCode(table)
-  const values = outputs(code)
-  if (fits(work, code, values)) {
-    const columns = await writeRows(work, table.rows, code, values)
-    return new Map(expressions.map((expression, i) => [expression, columns[i]!]))
+  rows: WrittenRows,
+  items: readonly T[],
+  build: (code: RowCode, item: T) => RowValue,
+  alone?: (item: T) => Promise<QueryColumn>,
+): Promise<QueryColumn[]> {
+  if (items.length === 0) return []
+  const code = rows.newCode()
+  if (rows.live !== undefined) code.bind(rows.live.buffer, 'u32')
+  const values = items.map((item) => build(code, item))
+  if (fits(work, code, values)) return writeRows(work, rows.count, code, values, rows.live)
+  if (items.length === 1) {
+    if (alone === undefined) throw new WarpdexError('INTERNAL', 'a value reads too many columns')
+    return [await alone(items[0]!)]
   }
-  if (expressions.length > 1) {
-    const middle = expressions.length >> 1
-    const first = await evaluateTogether(work, table, expressions.slice(0, middle))
-    const second = await evaluateTogether(work, table, expressions.slice(middle))
-    return new Map([...first, ...second])
-  }
-  const evaluated = await evaluateParts(work, table, expressions[0]!, outputs)
-  const rest = rowCode(table, evaluated)
-  const [column] = await writeRows(work, table.rows, rest, outputs(rest))
-  return new Map([[expressions[0]!, column!]])
+  const middle = items.length >> 1
+  const first = await writeFitting(work, rows, items.slice(0, middle), build, alone)
+  return [...first, ...(await writeFitting(work, rows, items.slice(middle), build, alone))]
+}
+
+/** A value of which nothing is a fault: one of the expression is the query's. */
+function noted(code: RowCode, expression: TypedExpression): RowValue {
+  return code.noted(code.value(expression))
 }
 
 /** Evaluates parts of an expression until one kernel can evaluate the rest of it: whether a fault counts is for the rest to say. */
-async function evaluateParts(
+async function evaluateInParts(
   work: DeviceWork,
   table: Table,
   expression: TypedExpression,
-  outputs: (code: RowCode) => readonly RowOutput[],
-): Promise<Evaluated> {
+  build: (code: RowCode, expression: TypedExpression) => RowValue,
+): Promise<QueryColumn> {
   const evaluated = new Map<TypedExpression, FaultyColumn>()
   for (;;) {
     const whole = rowCode(table, evaluated)
-    if (fits(work, whole, outputs(whole))) return evaluated
+    const value = build(whole, expression)
+    if (fits(work, whole, [value])) return (await writeRows(work, table.rows, whole, [value]))[0]!
     const part = largestFitting(work, table, expression, evaluated)
     const code = rowCode(table, evaluated)
-    const [column] = await writeRows(work, table.rows, code, partOf(code, part))
-    evaluated.set(part, column!)
+    const [column, states] = await writeRows(work, table.rows, code, partOf(code, part))
+    evaluated.set(part, { ...column!, states: states?.values })
   }
 }
 
@@ -144,14 +157,19 @@ function largestParts(expression: TypedExpression, evaluated: Evaluated): TypedE
   return parts
 }
 
-function partOf(code: RowCode, part: TypedExpression): RowOutput[] {
-  return [{ value: code.value(part), keepsFaults: true }]
+/** A part's value, and, where that may be a fault, the state of each row's. */
+function partOf(code: RowCode, part: TypedExpression): RowValue[] {
+  const value = code.value(part)
+  const { valid = 'true', fault } = value
+  if (fault === undefined) return [value]
+  const state = code.computed('u32', `select(select(0u, ${IS_VALUE}u, ${valid}), ${IS_FAULT}u, ${fault})`)
+  return [{ ...value, valid: undefined, fault: undefined }, state]
 }
 
-function fits({ device }: DeviceWork, code: RowCode, outputs: readonly RowOutput[]): boolean {
+function fits({ device }: DeviceWork, code: RowCode, values: readonly RowValue[]): boolean {
   const { maxStorageBuffersPerShaderStage: most } = device.gpu.limits
-  const isShort = code.weight <= MOST_WEIGHT && outputs.length <= MOST_BUFFERS_OF_BITS / 2
-  return isShort && buffersOf(code, outputs) <= most
+  const isShort = code.weight <= MOST_WEIGHT && values.length <= MOST_VALUES
+  return isShort && buffersOf(code, values) <= most
 }
 
 function rowCode(table: Table, evaluated: Evaluated = new Map()): RowCode {

@@ -1,28 +1,23 @@
+import type { DeviceWord } from '../../primitives/primitives.js'
 import type { DeviceWork } from '../query/device-work.js'
-import { EXPRESSION_FAULT } from '../query/device-work.js'
+import type { QueryColumn } from '../query/query-column.js'
 import type { RowCode } from './row-code.js'
-import type { FaultyColumn, RowValue } from './row-value.js'
-
-/** A value that is written for each row. */
-export interface RowOutput {
-  readonly value: RowValue
-  /** Whether rows that are faults are written too; else one is the query's. */
-  readonly keepsFaults?: boolean
-}
+import type { RowValue } from './row-value.js'
 
 /*
  * The text of a kernel that writes values of rows. Of one that is a wide column's sum and may be null or a fault, where the device is a GPU:
  *
  *   @group(0) @binding(0) var<storage, read> source0: array<vec2u>;          and what else RowText declares
- *   @group(0) @binding(4) var<storage, read_write> output0: array<vec2u>;    values; 0 for nulls
- *   @group(0) @binding(5) var<storage, read_write> valid0: array<u32>;       which are not null
- *   @group(0) @binding(6) var<storage, read_write> faults: array<atomic<u32>>;
+ *   @group(0) @binding(4) var<storage, read_write> faults: array<atomic<u32>>;
+ *   @group(0) @binding(5) var<storage, read_write> output0: array<vec2u>;    values; 0 for nulls
+ *   @group(0) @binding(6) var<storage, read_write> valid0: array<u32>;       which are not null
  *
- *   fn write_row(row: u32) -> u32 {                                          a bit for each of the buffers of bits
+ *   fn row_count() -> u32 { return params.count; }
+ *   fn write_row(row: u32) -> u32 {                                          a bit for each of the validities
  *     let v0 = source0[row];
  *     …
- *     output0[row] = select(vec2u(), v7, v4);
  *     if (v9) { atomicOr(&faults[0], 1u); }
+ *     output0[row] = select(vec2u(), v7, v4);
  *     return select(0u, 1u, v4);
  *   }
  *
@@ -31,115 +26,89 @@ export interface RowOutput {
  * and the entry point, in which neighbouring invocations put the bits of 32 rows into words. Where the CPU is the device one invocation has 32 rows.
  */
 
-/** Bits of rows, which lie at places `stride * i + offset` of a buffer, for 32 rows each. */
-interface Bits {
+/** The validity of a value: the buffer, and the WGSL of a row's bit. */
+interface Validity {
   readonly name: string
   readonly bool: string
-  readonly stride: 1 | 2
-  readonly offset: 0 | 1
 }
 
 const MODULE = 'relational/expressions/rows'
 
-/** Writes values of so many rows; columns are as long. */
+/**
+ * Writes values of so many rows.
+ * @param live how many there are, where only the device knows; what is written behind them means nothing
+ */
 export async function writeRows(
   work: DeviceWork,
   rows: number,
   code: RowCode,
-  outputs: readonly RowOutput[],
-): Promise<FaultyColumn[]> {
+  values: readonly RowValue[],
+  live?: DeviceWord,
+): Promise<QueryColumn[]> {
   const isSerial = work.kernels.primitives.strategy === 'serial'
-  const { text, bits } = kernelText(code, outputs, isSerial)
+  const text = kernelText(code, values, isSerial, live)
   const kernel = await work.kernels.generated.get(
     { module: MODULE, generated: { module: MODULE, text } },
     'write_rows',
   )
-  const buffers: Record<string, GPUBuffer> = { ...code.buffers(work), faults: work.faults }
-  for (const { name, stride, offset } of bits) {
-    if (offset === 0) buffers[name] = work.words(stride * Math.ceil(rows / 32))
-  }
-  const columns = outputs.map(({ value, keepsFaults = false }, i): FaultyColumn => {
-    work.mayHaveFault ||= value.fault !== undefined && !keepsFaults
-    const values = work.words(rows * value.words)
+  const buffers: Record<string, GPUBuffer> = { ...code.buffers(work) }
+  const columns = values.map(({ type, words, valid, dictionary }, i): QueryColumn => {
+    const values = work.words(rows * words)
+    const validity = valid === undefined ? undefined : work.words(Math.ceil(rows / 32))
     buffers[`output${i}`] = values
-    const { type, dictionary } = value
-    return { type, values, validity: buffers[`valid${i}`], states: buffers[`states${i}`], dictionary }
+    if (validity !== undefined) buffers[`valid${i}`] = validity
+    return { type, values, validity, dictionary }
   })
-  const invocations = isSerial && bits.length > 0 ? Math.ceil(rows / 32) : rows
+  const hasNulls = values.some(({ valid }) => valid !== undefined)
+  const invocations = isSerial && hasNulls ? Math.ceil(rows / 32) : rows
   work.recorder.dispatch(kernel, buffers, { count: rows }, invocations, { weight: code.weight })
   return columns
 }
 
 /** Storage buffers of a kernel that writes values. */
-export function buffersOf(code: RowCode, outputs: readonly RowOutput[]): number {
-  const faults = outputs.some(isFault) ? 1 : 0
-  return code.bindings + outputs.length + namesOf(bitsOf(outputs)).length + faults
+export function buffersOf(code: RowCode, values: readonly RowValue[]): number {
+  return code.bindings + values.length + validitiesOf(values).length
 }
 
 function kernelText(
   code: RowCode,
-  outputs: readonly RowOutput[],
+  values: readonly RowValue[],
   isSerial: boolean,
-): { readonly text: string; readonly bits: readonly Bits[] } {
-  const bits = bitsOf(outputs)
+  live: DeviceWord | undefined,
+): string {
+  const validities = validitiesOf(values)
+  const most = live && `${code.bind(live.buffer, 'u32')}[${live.index}u]`
   let binding = code.bindings
   const declare = (name: string, element: string) =>
     `@group(0) @binding(${binding++}) var<storage, read_write> ${name}: array<${element}>;`
-  const hasFaults = outputs.some(isFault)
-  const text = [
+  return [
     'import package::device::grid::global_index;',
     code.imports,
     'struct Params { count: u32 }',
     'var<immediate> params: Params;',
     code.declarations,
-    ...outputs.map(({ value }, i) => declare(`output${i}`, value.words === 2 ? 'vec2u' : 'u32')),
-    ...namesOf(bits).map((name) => declare(name, 'u32')),
-    hasFaults ? declare('faults', 'atomic<u32>') : '',
-    rowFunction(code, outputs, bits),
-    bits.length === 0 ? ENTRY : isSerial ? serialEntry(bits) : groupEntry(bits),
+    ...values.map(({ words }, i) => declare(`output${i}`, words === 2 ? 'vec2u' : 'u32')),
+    ...validities.map(({ name }) => declare(name, 'u32')),
+    `fn row_count() -> u32 { return ${most === undefined ? 'params.count' : `min(params.count, ${most})`}; }`,
+    rowFunction(code, values, validities),
+    validities.length === 0 ? ENTRY : isSerial ? serialEntry(validities) : groupEntry(validities),
   ].join('\n')
-  return { text, bits }
 }
 
-function rowFunction(code: RowCode, outputs: readonly RowOutput[], bits: readonly Bits[]): string {
-  const stores = outputs.map(({ value: { value, valid, words } }, i) => {
+function rowFunction(code: RowCode, values: readonly RowValue[], validities: readonly Validity[]): string {
+  const stores = values.map(({ value, valid, words }, i) => {
     const stored =
       valid === undefined ? value : `select(${words === 2 ? 'vec2u()' : '0u'}, ${value}, ${valid})`
     return `output${i}[row] = ${stored};`
   })
-  const faults = outputs.filter(isFault).map(({ value }) => value.fault!)
-  if (faults.length > 0)
-    stores.push(`if (${faults.join(' | ')}) { atomicOr(&faults[0], ${EXPRESSION_FAULT}u); }`)
-  const answer = bits.map(({ bool }, i) => `select(0u, ${2 ** i}u, ${bool})`).join(' | ')
-  if (bits.length > 0) stores.push(`return ${answer};`)
-  const result = bits.length > 0 ? ' -> u32' : ''
+  const answer = validities.map(({ bool }, i) => `select(0u, ${2 ** i}u, ${bool})`).join(' | ')
+  if (validities.length > 0) stores.push(`return ${answer};`)
+  const result = validities.length > 0 ? ' -> u32' : ''
   return `fn write_row(row: u32)${result} {\n  ${[code.statements, ...stores].join('\n  ')}\n}`
 }
 
-/** The validities of outputs, and the states of those whose faults are kept. */
-function bitsOf(outputs: readonly RowOutput[]): Bits[] {
-  return outputs.flatMap(({ value: { valid, fault }, keepsFaults }, i): Bits[] => {
-    if (fault !== undefined && keepsFaults) {
-      const states = { name: `states${i}`, stride: 2 } as const
-      return [
-        { ...states, bool: valid ?? 'true', offset: 0 },
-        { ...states, bool: fault, offset: 1 },
-      ]
-    }
-    return valid === undefined ? [] : [{ name: `valid${i}`, bool: valid, stride: 1, offset: 0 }]
-  })
-}
-
-function namesOf(bits: readonly Bits[]): string[] {
-  return [...new Set(bits.map(({ name }) => name))]
-}
-
-function placeOf({ name, stride, offset }: Bits, word: string): string {
-  return `${name}[${stride}u * ${word} + ${offset}u]`
-}
-
-function isFault({ value, keepsFaults = false }: RowOutput): boolean {
-  return value.fault !== undefined && !keepsFaults
+function validitiesOf(values: readonly RowValue[]): Validity[] {
+  return values.flatMap(({ valid }, i) => (valid === undefined ? [] : { name: `valid${i}`, bool: valid }))
 }
 
 const BUILTINS = '@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u'
@@ -147,13 +116,13 @@ const BUILTINS = '@builtin(global_invocation_id) id: vec3u, @builtin(num_workgro
 const ENTRY = `@compute @workgroup_size(256)
 fn write_rows(${BUILTINS}) {
   let row = global_index(id, groups);
-  if (row < params.count) { write_row(row); }
+  if (row < row_count()) { write_row(row); }
 }
 `
 
-function groupEntry(bits: readonly Bits[]): string {
-  const stores = bits.map(
-    (each, i) => `  if (local / 8u == ${i}u) { ${placeOf(each, 'place')} = collected(word, ${i}u); }`,
+function groupEntry(validities: readonly Validity[]): string {
+  const stores = validities.map(
+    ({ name }, i) => `  if (local / 8u == ${i}u) { ${name}[place] = collected(word, ${i}u); }`,
   )
   return `var<workgroup> row_bits: array<u32, 256>;
 fn collected(word: u32, bit: u32) -> u32 {
@@ -165,29 +134,30 @@ fn collected(word: u32, bit: u32) -> u32 {
 fn write_rows(${BUILTINS}, @builtin(local_invocation_index) local: u32) {
   let row = global_index(id, groups);
   row_bits[local] = 0u;
-  if (row < params.count) { row_bits[local] = write_row(row); }
+  if (row < row_count()) { row_bits[local] = write_row(row); }
   workgroupBarrier();
   let word = local % 8u;
   let place = (row - local) / 32u + word;
-  if (32u * place >= params.count) { return; }
+  if (32u * place >= row_count()) { return; }
 ${stores.join('\n')}
 }
 `
 }
 
-function serialEntry(bits: readonly Bits[]): string {
+function serialEntry(validities: readonly Validity[]): string {
   return `@compute @workgroup_size(256)
 fn write_rows(${BUILTINS}) {
   let first = 32u * global_index(id, groups);
-  if (first >= params.count) { return; }
-${bits.map((_, i) => `  var word${i} = 0u;`).join('\n')}
+  let count = row_count();
+  if (first >= count) { return; }
+${validities.map((_, i) => `  var word${i} = 0u;`).join('\n')}
   for (var i = 0u; i < 32u; i++) {
-    if (first + i < params.count) {
+    if (first + i < count) {
       let bits = write_row(first + i);
-${bits.map((_, i) => `      word${i} |= ((bits >> ${i}u) & 1u) << i;`).join('\n')}
+${validities.map((_, i) => `      word${i} |= ((bits >> ${i}u) & 1u) << i;`).join('\n')}
     }
   }
-${bits.map((each, i) => `  ${placeOf(each, '(first / 32u)')} = word${i};`).join('\n')}
+${validities.map(({ name }, i) => `  ${name}[first / 32u] = word${i};`).join('\n')}
 }
 `
 }

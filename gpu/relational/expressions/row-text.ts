@@ -1,9 +1,9 @@
 import { asBytes } from '../../../protocol/columns.js'
 import type { ValueType } from '../../../protocol/query/tree.js'
-import type { DeviceWork } from '../query/device-work.js'
+import { type DeviceWork, EXPRESSION_FAULT } from '../query/device-work.js'
 import type { RowNumbers } from '../query/fetch.js'
 import { valueWords } from '../query/query-column.js'
-import type { FaultyColumn, RowColumn, RowValue } from './row-value.js'
+import { type FaultyColumn, IS_FAULT, type RowColumn, type RowValue } from './row-value.js'
 
 /** Where a column is read: the WGSL of a row's number, and of whether there is such a row. */
 interface Place {
@@ -17,6 +17,9 @@ const LIBRARIES = {
   wide: 'relational::expressions::wide',
   divide: 'relational::expressions::divide',
   order: 'relational::order::ordered_float',
+  sums: 'relational::group::sums',
+  averages: 'relational::group::averages',
+  slots: 'relational::group::slot_table',
 } as const
 
 /** What a value is beside its WGSL. */
@@ -40,6 +43,7 @@ export class RowText {
   readonly #tables = new Map<Uint32Array, { readonly argument: number; readonly value: string }>()
   #names = 0
   #weight = 0
+  #hasFaults = false
 
   /**
    * @param row WGSL name of the row's number
@@ -78,6 +82,14 @@ export class RowText {
   define(name: string, text: string): string {
     this.#functions.set(name, text)
     return name
+  }
+
+  /** Has a value's fault be one of the query. Returns the value, which is none then. */
+  noted(value: RowValue, fault = EXPRESSION_FAULT): RowValue {
+    if (value.fault === undefined) return value
+    this.#hasFaults = true
+    this.emit(`if (${value.fault}) { atomicOr(&faults[0], ${fault}u); }`)
+    return { ...value, fault: undefined }
   }
 
   /** Tells how much longer than a statement of a few instructions something takes. */
@@ -121,14 +133,23 @@ export class RowText {
     return table.value
   }
 
+  /** WGSL name of a buffer as an array. */
+  bind(buffer: GPUBuffer, element: 'u32' | 'vec2u'): string {
+    const known = this.#bound.find((bound) => bound.buffer === buffer && bound.element === element)
+    if (known !== undefined) return known.name
+    const name = `source${this.#bound.length}`
+    this.#bound.push({ buffer, element, name })
+    return name
+  }
+
   /** The value of a column in the row. */
   column({ source, rows }: RowColumn): RowValue {
     const { type, values, validity, dictionary } = source
     const words = valueWords(type)
-    const name = this.#bind(values, words === 2 ? 'vec2u' : 'u32')
+    const name = this.bind(values, words === 2 ? 'vec2u' : 'u32')
     const { at, present } = this.#place(rows)
     const loaded = `${name}[${at}]`
-    const key = [type, loaded, validity && this.#bind(validity, 'u32')].join()
+    const key = [type, loaded, validity && this.bind(validity, 'u32')].join()
     const before = this.#loaded.get(key)
     if (before !== undefined && before.dictionary === dictionary) return before
     const zero = words === 2 ? 'vec2u()' : '0u'
@@ -144,12 +165,14 @@ export class RowText {
     return this.#facts(source, this.#place(rows)).valid
   }
 
-  /** Storage bindings, `args` and `tables` among them, and functions. */
+  /** Storage bindings, `args`, `tables` and `faults` among them, and functions. */
   get declarations(): string {
-    const lines = this.#bound.map(({ name, element }, i) => this.#declaration(i, name, element))
-    if (this.#args.length > 0) lines.push(this.#declaration(lines.length, 'args', 'vec4u'))
-    if (this.#tables.size > 0) lines.push(this.#declaration(lines.length, 'tables', 'u32'))
-    return [...lines, ...this.#functions.values()].join('\n')
+    const lines = this.#bound.map(({ name, element }) => `var<storage, read> ${name}: array<${element}>;`)
+    if (this.#args.length > 0) lines.push('var<storage, read> args: array<vec4u>;')
+    if (this.#tables.size > 0) lines.push('var<storage, read> tables: array<u32>;')
+    if (this.#hasFaults) lines.push('var<storage, read_write> faults: array<atomic<u32>>;')
+    const bound = lines.map((line, i) => `@group(0) @binding(${this.#firstBinding + i}) ${line}`)
+    return [...bound, ...this.#functions.values()].join('\n')
   }
 
   get statements(): string {
@@ -166,24 +189,29 @@ export class RowText {
 
   /** Storage buffers that it binds. */
   get bindings(): number {
-    return this.#bound.length + (this.#args.length > 0 ? 1 : 0) + (this.#tables.size > 0 ? 1 : 0)
+    const others = [this.#args.length > 0, this.#tables.size > 0, this.#hasFaults]
+    return this.#bound.length + others.filter(Boolean).length
   }
 
   /** What it binds, by the names that kernels are dispatched with; the arguments go up with what is recorded next. */
   buffers(work: DeviceWork): Readonly<Record<string, GPUBuffer>> {
     const named = Object.fromEntries(this.#bound.map(({ name, buffer }) => [name, buffer]))
-    if (this.#args.length === 0) return named
-    // Both are in one buffer.
-    const args = work.upload(asBytes(this.#arguments()))
-    return { ...named, args, tables: args }
+    if (this.#hasFaults) {
+      work.mayHaveFault = true
+      named.faults = work.faults
+    }
+    // Arguments and tables are in one buffer.
+    if (this.#args.length > 0) named.tables = named.args = work.upload(asBytes(this.#arguments()))
+    return named
   }
 
   #facts({ validity, states }: FaultyColumn, { at, present }: Place): Facts {
-    const known = validity && bit(`${this.#bind(validity, 'u32')}[${at} / 32u]`, at)
-    const state = states && this.let(`${this.#bind(states, 'vec2u')}[${at} / 32u]`)
-    const bools = [present, known, state && bit(`${state}.x`, at)].filter((bool) => bool !== undefined)
+    const word = validity && `${this.bind(validity, 'u32')}[${at} / 32u]`
+    const known = word && `(((${word} >> (${at} % 32u)) & 1u) != 0u)`
+    const state = states && this.let(`${this.bind(states, 'u32')}[${at}]`)
+    const bools = [present, known, state && `(${state} != 0u)`].filter((bool) => bool !== undefined)
     const valid = bools.length === 0 ? undefined : this.let(bools.join(' & '))
-    return { valid, fault: state && this.let(bit(`${state}.y`, at)) }
+    return { valid, fault: state && this.let(`${state} == ${IS_FAULT}u`) }
   }
 
   #arguments(): Uint32Array {
@@ -204,23 +232,11 @@ export class RowText {
     return `vec2u(${this.word(Number(bits & 0xffffffffn))}, ${this.word(Number(bits >> 32n))})`
   }
 
-  #declaration(i: number, name: string, element: string): string {
-    return `@group(0) @binding(${this.#firstBinding + i}) var<storage, read> ${name}: array<${element}>;`
-  }
-
-  #bind(buffer: GPUBuffer, element: 'u32' | 'vec2u'): string {
-    const known = this.#bound.find((bound) => bound.buffer === buffer && bound.element === element)
-    if (known !== undefined) return known.name
-    const name = `source${this.#bound.length}`
-    this.#bound.push({ buffer, element, name })
-    return name
-  }
-
   #place(rows: RowNumbers | undefined): Place {
     if (rows === undefined) return { at: this.#row, present: undefined }
     const known = this.#places.get(rows.buffer)
     if (known !== undefined) return known
-    const number = this.let(`${this.#bind(rows.buffer, 'u32')}[${this.#row}]`)
+    const number = this.let(`${this.bind(rows.buffer, 'u32')}[${this.#row}]`)
     const present = rows.outer ? this.let(`${number} != ${NO_ROW}`) : undefined
     const at = present === undefined ? number : this.let(`select(0u, ${number}, ${present})`)
     const place = { at, present }
@@ -231,8 +247,3 @@ export class RowText {
 
 /** The number of no row, as `fetch.wesl` has it. */
 const NO_ROW = '0xffffffffu'
-
-/** WGSL of a row's bit in the word where it lies. */
-function bit(word: string, row: string): string {
-  return `(((${word} >> (${row} % 32u)) & 1u) != 0u)`
-}

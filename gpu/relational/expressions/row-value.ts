@@ -18,9 +18,13 @@ export interface RowValue {
   readonly dictionary: StringDictionary | undefined
 }
 
+/** States of a row's value. */
+export const IS_VALUE = 1
+export const IS_FAULT = 2
+
 /** A column some of whose values may be faults. */
 export interface FaultyColumn extends QueryColumn {
-  /** In place of a validity, where there are faults: two words for each 32 rows, bits of those that are not null, and of those that are faults. */
+  /** In place of a validity, where there are faults: a word a row, 0 for a null. */
   readonly states?: GPUBuffer | undefined
 }
 

@@ -11,16 +11,19 @@ import type { RowValue } from '../expressions/row-value.js'
  */
 export type Accumulation = 'count' | 'wide' | 'long' | 'floats' | 'most' | 'wideMost'
 
-/** The words that each takes, and the WGSL function that makes one of two. */
+/** The words that each takes, and the WGSL that makes one of two. */
 export const ACCUMULATIONS: Readonly<
-  Record<Accumulation, { readonly words: 1 | 2 | 3; readonly add: string }>
+  Record<
+    Accumulation,
+    { readonly words: 1 | 2 | 3; readonly add: (code: RowCode, a: string, b: string) => string }
+  >
 > = {
-  count: { words: 1, add: 'add_words' },
-  most: { words: 1, add: 'max' },
-  wide: { words: 2, add: 'add_wide' },
-  floats: { words: 2, add: 'add_floats' },
-  wideMost: { words: 2, add: 'max_wide' },
-  long: { words: 3, add: 'add_long' },
+  count: { words: 1, add: (_, a, b) => `${a} + ${b}` },
+  most: { words: 1, add: (_, a, b) => `max(${a}, ${b})` },
+  wide: { words: 2, add: (code, a, b) => `${code.use('wide', 'add_wide')}(${a}, ${b})` },
+  floats: { words: 2, add: (code, a, b) => `${code.use('sums', 'add_floats')}(${a}, ${b})` },
+  wideMost: { words: 2, add: (code, a, b) => `${code.use('sums', 'max_wide')}(${a}, ${b})` },
+  long: { words: 3, add: (code, a, b) => `${code.use('sums', 'add_long')}(${a}, ${b})` },
 }
 
 /** Words of a state. */
@@ -28,6 +31,16 @@ export interface Accumulator {
   readonly kind: Accumulation
   /** The first of them. */
   readonly at: number
+}
+
+/**
+ * WGSL of the words of an accumulator, as one value.
+ * @param word gives that of a word of the state
+ */
+export function wordsOf({ kind, at }: Accumulator, word: (at: number) => string): string {
+  const { words } = ACCUMULATIONS[kind]
+  const all = Array.from({ length: words }, (_, i) => word(at + i))
+  return words === 1 ? all[0]! : `vec${words}u(${all.join(', ')})`
 }
 
 /** An aggregate by what its result follows from. */
@@ -76,22 +89,17 @@ export class AggregateStates {
     return this.#accumulators.every(({ kind }) => kind !== 'floats' && kind !== 'wideMost')
   }
 
-  /** Whether a value may be a fault. */
-  get isFallible(): boolean {
-    return [...this.#inputs.keys()].some(({ fault }) => fault !== undefined)
-  }
-
   /**
-   * Statements that take a row in.
+   * Adds statements that take a row in.
    * @param add the statement that adds a WGSL value of as many words to an accumulator's
    */
-  statements(add: (to: Accumulator, value: string) => string): string[] {
-    const inputs = Array.from(this.#inputs, ([{ valid, fault }, parts]) => {
+  emit(code: RowCode, add: (to: Accumulator, value: string) => string): void {
+    code.emit(add(ROWS, '1u'))
+    for (const [value, parts] of this.#inputs) {
+      const { valid } = code.noted(value)
       const adds = Array.from(parts.values(), ({ to, part }) => add(to, part))
-      const taken = valid === undefined || adds.length === 0 ? adds : [`if (${valid}) {`, ...adds, '}']
-      return fault === undefined ? taken : [noteFault(fault), ...taken]
-    })
-    return [add(ROWS, '1u'), ...inputs.flat()]
+      code.emit(...(valid === undefined || adds.length === 0 ? adds : [`if (${valid}) {`, ...adds, '}']))
+    }
   }
 
   #stateOf({ function: fn, value: expression }: TypedAggregate, code: RowCode, hasKeys: boolean) {
@@ -103,7 +111,7 @@ export class AggregateStates {
     const count = valid === undefined ? ROWS : this.#accumulator(value, 'count', 'count', () => '1u')
     if (fn === 'count') return { ...rows, type, count, result: count }
     const nullable = valid !== undefined || !hasKeys
-    const result = fn === 'min' || fn === 'max' ? this.#extreme(value, fn, code) : this.#sum(value)
+    const result = fn === 'min' || fn === 'max' ? this.#extreme(value, fn, code) : this.#sum(value, code)
     return { function: fn, type, dictionary, nullable, count, result }
   }
 
@@ -115,17 +123,17 @@ export class AggregateStates {
   }
 
   /** Integers of 32 bits have sums of 64, which no 2^32 rows leave; those of 64 bits are added up in 96. Floats are added up in pairs. */
-  #sum(value: RowValue): Accumulator {
+  #sum(value: RowValue, code: RowCode): Accumulator {
     const { type, value: own } = value
     switch (type) {
       case 'u32':
         return this.#accumulator(value, 'sum', 'wide', () => `vec2u(${own}, 0u)`)
       case 'i32':
-        return this.#accumulator(value, 'sum', 'wide', () => `extended_word(${own})`)
+        return this.#accumulator(value, 'sum', 'wide', () => `${code.use('values', 'extended')}(${own})`)
       case 'u64':
         return this.#accumulator(value, 'sum', 'long', () => `vec3u(${own}, 0u)`)
       case 'i64':
-        return this.#accumulator(value, 'sum', 'long', () => `extended_wide(${own})`)
+        return this.#accumulator(value, 'sum', 'long', () => `${code.use('sums', 'extended_wide')}(${own})`)
       case 'f32':
         return this.#accumulator(value, 'sum', 'floats', () => `vec2u(${own}, 0u)`)
       default:
@@ -144,9 +152,4 @@ export class AggregateStates {
     }
     return known.to
   }
-}
-
-/** A statement: what is true is a fault of the query. */
-function noteFault(fault: string): string {
-  return `if (${fault}) { note_fault(); }`
 }

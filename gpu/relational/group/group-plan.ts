@@ -1,8 +1,8 @@
 import type { TypedAggregate, TypedExpression } from '../../../protocol/query/typed.js'
 import { RowCode } from '../expressions/row-code.js'
-import type { DeviceWork } from '../query/device-work.js'
+import { CONDITION_FAULT, type DeviceWork } from '../query/device-work.js'
 import type { Table, TableColumn } from '../query/table.js'
-import { ACCUMULATIONS, type Accumulator, AggregateStates } from './aggregate-states.js'
+import { ACCUMULATIONS, type Accumulator, AggregateStates, wordsOf } from './aggregate-states.js'
 
 /** Rows that are grouped. */
 export interface GroupedRows {
@@ -16,26 +16,36 @@ export interface GroupPlan {
   readonly text: string
   readonly code: RowCode
   readonly states: AggregateStates
-  /** Whether a condition or a value may be a fault. */
-  readonly isFallible: boolean
-}
-
-/** The buffer of the step's faults, if a pass may have some. */
-export function faultsOf(work: DeviceWork, { isFallible }: GroupPlan): GPUBuffer | undefined {
-  work.mayHaveFault ||= isFallible
-  return isFallible ? work.faults : undefined
 }
 
 /** The first binding of what is generated. */
-export const FIRST_BINDING = 6
+const FIRST_BINDING = 5
 
-const LIBRARIES = [
-  'import package::relational::group::faults::{note_condition, note_fault};',
-  'import package::relational::group::sums::{add_floats, add_long, add_words, extended_wide, extended_word, max_wide};',
-  'import package::relational::expressions::wide::add_wide;',
-]
+/** What a kernel is made of at most, as `RowText.weight` has it: drivers take longer than in proportion for longer ones. */
+const MOST_WEIGHT = 4096
 
-const VECTORS = { 1: '', 2: 'vec2u', 3: 'vec3u' } as const
+/**
+ * Plans for aggregates, as few as kernels can carry out.
+ * @param others buffers that a kernel binds beside those of a plan
+ * @returns undefined where one aggregate alone is too much
+ */
+export function fittingPlans(
+  work: DeviceWork,
+  aggregates: readonly TypedAggregate[],
+  others: number,
+  make: (aggregates: readonly TypedAggregate[]) => GroupPlan,
+  fits: (states: AggregateStates) => boolean,
+): GroupPlan[] | undefined {
+  const most = work.device.gpu.limits.maxStorageBuffersPerShaderStage - others
+  const plan = make(aggregates)
+  const { code, states } = plan
+  if (code.bindings <= most && code.weight <= MOST_WEIGHT && fits(states)) return [plan]
+  if (aggregates.length <= 1) return undefined
+  const half = aggregates.length >> 1
+  const left = fittingPlans(work, aggregates.slice(0, half), others, make, fits)
+  const right = left && fittingPlans(work, aggregates.slice(half), others, make, fits)
+  return right && [...left, ...right]
+}
 
 /**
  * States as values, for `reduce-groups.wesl`. Of count(*) and sum(x), where x is an u32 that is never null:
@@ -44,7 +54,7 @@ const VECTORS = { 1: '', 2: 'vec2u', 3: 'vec3u' } as const
  *   fn with_row(state: State, row: u32) -> State {
  *     var s = state;
  *     let v0 = source0[row];
- *     s.w0 = add_words(s.w0, 1u);
+ *     s.w0 = s.w0 + 1u;
  *     { let t = add_wide(vec2u(s.w1, s.w2), vec2u(v0, 0u)); s.w1 = t.x; s.w2 = t.y; }
  *     return s;
  *   }
@@ -55,20 +65,24 @@ export function statePlan(
   aggregates: readonly TypedAggregate[],
   hasKeys: boolean,
 ): GroupPlan {
-  const { code, isFallible } = rowCode(rows, 's')
+  const code = rowCode(rows, 's')
   const states = new AggregateStates(aggregates, code, hasKeys)
   const members = Array.from({ length: states.words }, (_, i) => `w${i}: u32,`)
-  const row = states.statements(addToState)
-  const both = states.accumulators.map((to) => addToState(to, wordsOf('b', to)))
+  states.emit(code, (to, value) => addToState(code, to, value))
+  const both = states.accumulators.map((to) =>
+    addToState(
+      code,
+      to,
+      wordsOf(to, (at) => `b.w${at}`),
+    ),
+  )
   const text = [
-    ...LIBRARIES,
     code.imports,
     code.declarations,
     `struct State { ${members.join(' ')} }`,
     'fn with_row(state: State, row: u32) -> State {',
     '  var s = state;',
     `  ${code.statements}`,
-    ...row,
     '  return s;',
     '}',
     'fn combined(a: State, b: State) -> State {',
@@ -77,7 +91,7 @@ export function statePlan(
     '  return s;',
     '}',
   ]
-  return { text: text.join('\n'), code, states, isFallible: isFallible || states.isFallible }
+  return { text: text.join('\n'), code, states }
 }
 
 /** A key of few values: their ordered forms differ from `common` by the numbers below `size`; behind these comes a null, if there may be one. */
@@ -112,63 +126,57 @@ export function slotPlan(
   aggregates: readonly TypedAggregate[],
   keys: readonly SlotKey[],
 ): GroupPlan {
-  const { code, isFallible } = rowCode(rows, undefined)
-  const slots = keys.map((key) => addDigit(code, key))
+  const code = rowCode(rows)
+  code.emit('var slot = 0u;')
+  for (const key of keys) addDigit(code, key)
   const states = new AggregateStates(aggregates, code, true)
-  const row = states.statements(({ kind, at }, value) => `accumulate_${kind}(at + ${at}u, ${value});`)
-  const [, ...others] = states.accumulators
-  const merges = others.map(({ kind, at }) => `  merge_${kind}(at + ${at}u);`)
-  const kinds = new Set(states.accumulators.map(({ kind }) => kind))
+  code.emit(`let at = slot * ${states.words}u;`)
+  const use = (name: string, { kind, at }: Accumulator) =>
+    `${code.use('slots', `${name}_${kind}`)}(at + ${at}u`
+  states.emit(code, (to, value) => `${use('accumulate', to)}, ${value});`)
+  const [count, ...others] = states.accumulators.map((from) => `${use('merge', from)})`)
   const lines = [
-    ...LIBRARIES,
-    `import package::relational::group::slot_table::{${[...kinds].flatMap((kind) => [`accumulate_${kind}`, `merge_${kind}`]).join(', ')}};`,
     code.imports,
     code.declarations,
     'fn add_row(row: u32) {',
     `  ${code.statements}`,
-    '  var slot = 0u;',
-    ...slots,
-    `  let at = slot * ${states.words}u;`,
-    ...row,
     '}',
     'fn merge_slot(at: u32) {',
-    '  if (merge_count(at) == 0u) { return; }',
-    ...merges,
+    `  if (${count} == 0u) { return; }`,
+    ...others.map((merge) => `  ${merge};`),
     '}',
   ]
-  return { text: lines.join('\n'), code, states, isFallible: isFallible || states.isFallible }
+  return { text: lines.join('\n'), code, states }
 }
 
 /** @param result what a row that does not pass gives back */
-function rowCode({ table, condition }: GroupedRows, result: string | undefined) {
+function rowCode({ table, condition }: GroupedRows, result = ''): RowCode {
   const code = new RowCode(table.columns, 'row', FIRST_BINDING)
-  if (condition === undefined) return { code, isFallible: false }
+  if (condition === undefined) return code
   // A fault that may be true passes, and is one of the query, whether or not.
-  const { value, fault } = code.isTrue(code.value(condition))
-  if (fault !== undefined) code.emit(`if (${fault}) { note_condition(); }`)
-  code.emit(`if (${value} == 0u) { return${result === undefined ? '' : ` ${result}`}; }`)
-  return { code, isFallible: fault !== undefined }
+  const { value } = code.noted(code.isTrue(code.value(condition)), CONDITION_FAULT)
+  code.emit(`if (${value} == 0u) { return ${result}; }`)
+  return code
 }
 
-/** A statement that takes a key into the number of the slot. */
-function addDigit(code: RowCode, { column, size, common, nullable }: SlotKey): string {
+/** Takes a key into the number of the slot. */
+function addDigit(code: RowCode, { column, size, common, nullable }: SlotKey): void {
   const value = code.ordered(code.column(column))
   const low = value.words === 2 ? `${value.value}.x` : value.value
   const digit = `(${low} ^ ${code.word(Number(common & 0xffffffffn))})`
-  if (!nullable) return `  slot = slot * ${code.word(size)} + ${digit};`
-  return `  slot = slot * ${code.word(size + 1)} + select(${code.word(size)}, ${digit}, ${value.valid});`
+  const places = code.word(nullable ? size + 1 : size)
+  const place = nullable ? `select(${code.word(size)}, ${digit}, ${value.valid})` : digit
+  code.emit(`slot = slot * ${places} + ${place};`)
 }
 
-function addToState(to: Accumulator, value: string): string {
+function addToState(code: RowCode, to: Accumulator, value: string): string {
   const { words, add } = ACCUMULATIONS[to.kind]
-  const sum = `${add}(${wordsOf('s', to)}, ${value})`
+  const sum = add(
+    code,
+    wordsOf(to, (at) => `s.w${at}`),
+    value,
+  )
   if (words === 1) return `  s.w${to.at} = ${sum};`
   const parts = ['x', 'y', 'z'].slice(0, words).map((part, i) => `s.w${to.at + i} = t.${part};`)
   return `  { let t = ${sum}; ${parts.join(' ')} }`
-}
-
-function wordsOf(state: string, { kind, at }: Accumulator): string {
-  const { words } = ACCUMULATIONS[kind]
-  const members = Array.from({ length: words }, (_, i) => `${state}.w${at + i}`)
-  return words === 1 ? members[0]! : `${VECTORS[words]}(${members.join(', ')})`
 }

@@ -1,14 +1,13 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { TypedAggregate, TypedExpression } from '../../../protocol/query/typed.js'
-import type { DeviceWord } from '../../primitives/primitives.js'
 import { projected } from '../expressions/evaluate.js'
-import { firstRows } from '../order/row-groups.js'
+import { firstRows, learntOrder } from '../order/row-groups.js'
 import { ascending } from '../order/sortedness.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { Table } from '../query/table.js'
 import type { GroupedRows } from './group-plan.js'
 import { reduceAll, reduceOrdered } from './reduce-groups.js'
-import { groupBySlots, slotKeys } from './slot-groups.js'
+import { type FoundGroups, groupBySlots, slotKeys } from './slot-groups.js'
 
 /** What is asked of groups. */
 export interface Grouping {
@@ -23,10 +22,7 @@ export interface Grouped {
 }
 
 /** Groups that were found in one pass. */
-export interface GroupedAtOnce extends Grouped {
-  /** How many rows are in them. */
-  readonly rows: DeviceWord
-}
+export type GroupedAtOnce = Grouped & Pick<FoundGroups, 'rows'>
 
 /**
  * A row for each group of a table's rows: its keys, in whose order they are, and its aggregates. A sum of integers that does not fit 64 bits is a fault
@@ -46,8 +42,16 @@ export async function groupTable(
   return again
 }
 
+/** Each row of a table once. */
+export function distinctTable(work: DeviceWork, table: Table): Promise<Grouped> {
+  const keys = table.columns.map(({ source: { type, validity } }, index): TypedExpression => {
+    return { kind: 'column', index, type, nullable: validity !== undefined }
+  })
+  return groupTable(work, table, { keys, aggregates: [] })
+}
+
 /**
- * The same of those rows of a table that a condition holds for, in the pass that finds them. A row for which the condition is a fault that may be true is a
+ * The same as `groupTable` of those rows of a table that a condition holds for, in the pass that finds them. A row for which the condition is a fault that may be true is a
  * fault of the query.
  * @returns undefined where groups may be too many, or need more than a pass
  */
@@ -67,14 +71,15 @@ async function groupRows(
   keyed: Table,
   aggregates: readonly TypedAggregate[],
 ): Promise<Grouped | undefined> {
-  const atOnce = await groupAtOnce(work, rows, keyed, aggregates)
+  // Of rows in order nothing but neighbours is compared.
+  const isCompared = aggregates.length === 0 && (await learntOrder(work, keyed)) !== undefined
+  const atOnce = isCompared ? undefined : await groupAtOnce(work, rows, keyed, aggregates)
   if (atOnce !== undefined || keyed.columns.length === 0) return atOnce
-  const recorded = await work.kernels.groupStarts.record(work, keyed)
-  const reduced = await reduceOrdered(work, rows, recorded, aggregates)
+  const groups = await work.kernels.groupStarts.find(work, keyed)
+  const reduced = await reduceOrdered(work, rows, groups, aggregates)
   if (reduced === undefined) return undefined
   const { count, columns } = reduced
-  const groups = { ...recorded, count }
-  const first = keyed.pick(work, firstRows(work, groups), count).ordered(groups.firstsBy)
+  const first = keyed.pick(work, firstRows(work, groups, count), count).ordered(groups.firstsBy)
   const method = groups.order === undefined ? 'neighbours of rows in order' : 'radix sort'
   return { table: first.choose([...first.columns.keys(), ...columns]), method }
 }

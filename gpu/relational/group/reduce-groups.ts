@@ -1,22 +1,22 @@
 import type { TypedAggregate } from '../../../protocol/query/typed.js'
 import type { Kernel } from '../../device/kernel.js'
 import { GROUP_SIZE } from '../../device/recorder.js'
-import type { DeviceWord } from '../../primitives/primitives.js'
 import { groupsFor } from '../../primitives/strategy.js'
-import type { RecordedGroups } from '../order/row-groups.js'
+import { evaluateRows } from '../expressions/evaluate.js'
+import type { RowGroups } from '../order/row-groups.js'
 import type { DeviceWork } from '../query/device-work.js'
-import { type QueryColumn, valueWords } from '../query/query-column.js'
 import type { Table } from '../query/table.js'
-import { fittingPlans, type PartialPlan } from './fitting-plans.js'
-import { faultsOf, type GroupedRows, type GroupPlan, statePlan } from './group-plan.js'
-import { aggregateResults, writeResults } from './group-results.js'
-import { stretchOf } from './slot-groups.js'
+import { fittingPlans, type GroupedRows, type GroupPlan, statePlan } from './group-plan.js'
+import { aggregateResults, type PlanStates } from './group-results.js'
+import { type FoundGroups, stretchOf } from './slot-groups.js'
 
 /** Rows of a tile; as in `reduce-groups.wesl`. */
 const TILE = { cooperative: 4096, serial: 1024 }
 
 /** Bytes that results may take before it is known how many there are, so that nobody waits for their number alone. */
 const MOST_UNREAD_BYTES = 64 * 2 ** 20
+/** Of an aggregate. */
+const MOST_RESULT_WORDS = 2
 
 /**
  * Aggregates all rows as one group.
@@ -26,20 +26,13 @@ export async function reduceAll(
   work: DeviceWork,
   rows: GroupedRows,
   aggregates: readonly TypedAggregate[],
-): Promise<{ readonly columns: readonly QueryColumn[]; readonly rows: DeviceWord } | undefined> {
+): Promise<FoundGroups | undefined> {
   const plans = fittingStates(work, rows, aggregates, 2, false)
   if (plans === undefined) return undefined
-  const columns: QueryColumn[] = []
-  let grouped: DeviceWord | undefined
-  for (const { plan, first } of plans) {
-    const { words } = plan.states
-    const states = await reduceRows(work, rows.table, plan)
-    grouped ??= { buffer: states, index: 0 }
-    const live = work.kernels.primitives.unbounded
-    const groups = { states, words, count: 1, live, entryPoint: 'finish_groups' } as const
-    columns.push(...(await writeResults(work, groups, aggregateResults(plan.states, first))))
-  }
-  return { columns, rows: grouped! }
+  const all: PlanStates[] = []
+  for (const plan of plans) all.push({ plan, states: await reduceRows(work, rows.table, plan) })
+  const columns = await evaluateRows(work, 1, aggregateResults(all))
+  return { count: 1, columns, rows: { values: all[0]!.states, count: 1 } }
 }
 
 /**
@@ -49,49 +42,38 @@ export async function reduceAll(
 export async function reduceOrdered(
   work: DeviceWork,
   rows: GroupedRows,
-  groups: RecordedGroups,
+  groups: RowGroups,
   aggregates: readonly TypedAggregate[],
-): Promise<{ readonly count: number; readonly columns: readonly QueryColumn[] } | undefined> {
+): Promise<Pick<FoundGroups, 'count' | 'columns'> | undefined> {
   const plans = aggregates.length === 0 ? [] : fittingStates(work, rows, aggregates, 5, true)
   if (plans === undefined) return undefined
-  const results = plans.map(({ plan, first }) => aggregateResults(plan.states, first))
-  const words =
-    plans.reduce((sum, { plan }) => sum + plan.states.words, 0) +
-    results.flat().reduce((sum, { type }) => sum + valueWords(type), 0)
+  const words = plans.reduce((sum, { states }) => sum + states.words, MOST_RESULT_WORDS * aggregates.length)
   const read = async () => (await work.read([groups.total]))[0]!
   const isLarge = rows.table.rows * words * 4 > MOST_UNREAD_BYTES
   const known = groups.count ?? (isLarge ? await read() : undefined)
   const most = known ?? rows.table.rows
-  const columns: QueryColumn[] = []
-  for (const [i, { plan }] of plans.entries()) {
-    const states = await reduceTiles(work, rows.table, groups, plan, most)
-    const reduced = {
-      states,
-      words: plan.states.words,
-      count: most,
-      live: groups.total,
-      entryPoint: 'finish_groups',
-    } as const
-    columns.push(...(await writeResults(work, reduced, results[i]!)))
-  }
+  const all: PlanStates[] = []
+  for (const plan of plans)
+    all.push({ plan, states: await reduceTiles(work, rows.table, groups, plan, most) })
+  const columns = await evaluateRows(work, most, aggregateResults(all), groups.total)
   const count = known ?? (await read())
   work.movedBytes += count * words * 4
   return { count, columns }
 }
 
-/** @param others buffers of states that the kernels bind beside the rows' and the faults */
+/** @param others buffers of states that the kernels bind beside the rows' */
 function fittingStates(
   work: DeviceWork,
   rows: GroupedRows,
   aggregates: readonly TypedAggregate[],
   others: number,
   hasKeys: boolean,
-): PartialPlan[] | undefined {
+): GroupPlan[] | undefined {
   const { maxComputeWorkgroupStorageSize } = work.device.gpu.limits
   // A state for each invocation, and a word.
   const mostWords = Math.floor(maxComputeWorkgroupStorageSize / 4 / GROUP_SIZE) - 1
   const make = (part: readonly TypedAggregate[]) => statePlan(rows, part, hasKeys)
-  return fittingPlans(work, aggregates, others + 1, make, ({ states }) => states.words <= mostWords)
+  return fittingPlans(work, aggregates, others, make, ({ words }) => words <= mostWords)
 }
 
 async function reduceRows(work: DeviceWork, { rows }: Table, plan: GroupPlan): Promise<GPUBuffer> {
@@ -101,7 +83,7 @@ async function reduceRows(work: DeviceWork, { rows }: Table, plan: GroupPlan): P
   const parts = Math.ceil(rows / stretch)
   const edges = work.words(parts * words)
   const states = work.words(words)
-  const buffers = { ...plan.code.buffers(work), edges, states, faults: faultsOf(work, plan) }
+  const buffers = { ...plan.code.buffers(work), edges, states }
   const params = { count: rows, stretch, tiles: parts }
   work.recorder.dispatchGroups(reduce!, buffers, params, parts, { weight: plan.code.weight })
   work.recorder.dispatchGroups(combine!, buffers, params, 1)
@@ -111,7 +93,7 @@ async function reduceRows(work: DeviceWork, { rows }: Table, plan: GroupPlan): P
 async function reduceTiles(
   work: DeviceWork,
   { rows }: Table,
-  { order, starts, total }: RecordedGroups,
+  { order, starts, total }: RowGroups,
   plan: GroupPlan,
   most: number,
 ): Promise<GPUBuffer> {
@@ -129,7 +111,6 @@ async function reduceTiles(
     order: order ?? work.absent,
     starts,
     live: total.buffer,
-    faults: faultsOf(work, plan),
   }
   const isOrdered = order === undefined ? 1 : 0
   const params = { count: rows, groups: most, liveIndex: total.index, tiles, isOrdered }

@@ -1,13 +1,20 @@
 import type { TypedAggregate } from '../../../protocol/query/typed.js'
 import { GROUP_SIZE } from '../../device/recorder.js'
-import type { DeviceWord } from '../../primitives/primitives.js'
+import { evaluateRows } from '../expressions/evaluate.js'
+import type { RowCode } from '../expressions/row-code.js'
 import { factsOf } from '../order/column-facts.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { QueryColumn } from '../query/query-column.js'
 import type { TableColumn } from '../query/table.js'
-import { fittingPlans } from './fitting-plans.js'
-import { faultsOf, type GroupedRows, type GroupPlan, type SlotKey, slotPlan, slotsOf } from './group-plan.js'
-import { aggregateResults, keyResults, writeResults } from './group-results.js'
+import {
+  fittingPlans,
+  type GroupedRows,
+  type GroupPlan,
+  type SlotKey,
+  slotPlan,
+  slotsOf,
+} from './group-plan.js'
+import { aggregateResults, keyResults, type PlanStates } from './group-results.js'
 
 /** More slots than this are too many to count those before each. */
 const MOST_SLOTS = 1024
@@ -19,15 +26,17 @@ const MOST_COPIES = 32
 const MOST_GROUPS = 1024
 const LEAST_STRETCH = { hardware: 4096, software: 65_536 }
 
-/** Buffers that the kernel binds beside what the rows are read from: states, faults. */
-const OTHER_BUFFERS = 2
-
-/** Groups that were found, their keys first. */
+/** Groups that were found in one pass, their keys first. */
 export interface FoundGroups {
   readonly count: number
   readonly columns: readonly QueryColumn[]
-  /** How many rows are in them. */
-  readonly rows: DeviceWord
+  readonly rows: RowCounts
+}
+
+/** How many rows were grouped: the sum of some words. */
+export interface RowCounts {
+  readonly values: GPUBuffer
+  readonly count: number
 }
 
 /** Keys whose groups are so few that each can have a slot; undefined where they may be more. Waits for the device where too little is known of the keys. */
@@ -61,23 +70,31 @@ export async function groupBySlots(
   const plans = fittingPlans(
     work,
     aggregates,
-    OTHER_BUFFERS,
+    1,
     (part) => slotPlan(rows, part, keys),
-    ({ states }) => states.isAtomic && states.words * slots <= TABLE_WORDS,
+    ({ isAtomic, words }) => isAtomic && words * slots <= TABLE_WORDS,
   )
   if (plans === undefined) return undefined
-  const totals = work.words(2)
-  const columns: QueryColumn[] = []
-  for (const { plan, first } of plans) {
-    const { words } = plan.states
-    const states = await addToSlots(work, rows, plan, slots)
-    const results = [...(first === 0 ? keyResults(keys) : []), ...aggregateResults(plan.states, first)]
-    const live = { buffer: totals, index: 0 }
-    const groups = { states, words, count: slots, live, entryPoint: 'finish_slots' } as const
-    columns.push(...(await writeResults(work, groups, results)))
-  }
-  const [count] = await work.read([{ buffer: totals, index: 0 }])
-  return { count: count!, columns, rows: { buffer: totals, index: 1 } }
+  const all: PlanStates[] = []
+  for (const plan of plans) all.push({ plan, states: await addToSlots(work, rows, plan, slots) })
+  const { counts, numbers, total } = await filledSlots(work, all[0]!, slots)
+  const slot = (code: RowCode) => code.column(numbers).value
+  const builds = [...keyResults(keys, slot), ...aggregateResults(all, slot)]
+  const columns = await evaluateRows(work, slots, builds, total)
+  const [count] = await work.read([total])
+  return { count: count!, columns, rows: { values: counts, count: slots } }
+}
+
+/** The rows of each slot, and the numbers of those slots that have some. */
+async function filledSlots(work: DeviceWork, { plan, states }: PlanStates, slots: number) {
+  const ofSlot = (code: RowCode) =>
+    code.computed('u32', `${code.bind(states, 'u32')}[row * ${plan.states.words}u]`)
+  const [{ values: counts }] = (await evaluateRows(work, slots, [ofSlot])) as [QueryColumn]
+  const total = { buffer: work.words(1), index: 0 }
+  const values = work.words(slots)
+  work.kernels.primitives.compact(work.recorder, work.scratch, counts, slots, values, total)
+  const numbers: QueryColumn = { type: 'u32', values, validity: undefined, dictionary: undefined }
+  return { counts, numbers, total }
 }
 
 async function addToSlots(
@@ -100,7 +117,7 @@ async function addToSlots(
   work.recorder.clear(states, 0, slots * words * 4)
   const stretch = stretchOf(work, rows)
   const copies = 2 ** Math.floor(Math.log2(Math.min(MOST_COPIES, TABLE_WORDS / (slots * words))))
-  const buffers = { ...code.buffers(work), states, faults: faultsOf(work, plan) }
+  const buffers = { ...code.buffers(work), states }
   const params = { count: rows, stretch, slots, words, copies }
   work.recorder.dispatchGroups(kernel, buffers, params, Math.ceil(rows / stretch), {
     weight: code.weight,

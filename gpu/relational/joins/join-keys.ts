@@ -1,4 +1,5 @@
 import { evaluateRows } from '../expressions/evaluate.js'
+import type { RowCode } from '../expressions/row-code.js'
 import { type ColumnFacts, learnFacts, unitedFacts } from '../order/column-facts.js'
 import { type PackedKey, packTables } from '../order/packed-keys.js'
 import { ascending, isOrderedBy } from '../order/sortedness.js'
@@ -127,7 +128,7 @@ async function numberedKeys(
   const both = await concatenate(work, tables)
   let numbers = work.words(both.rows)
   if (allEqual) primitives.fill(work.recorder, numbers, both.rows, 0)
-  else numbers = groupStarts.number(work, await groupStarts.group(work, both), both.rows)
+  else numbers = groupStarts.number(work, await groupStarts.find(work, both), both.rows)
   let first = 0
   return tables.map(({ rows }) => {
     const keys = work.words(rows)
@@ -157,14 +158,14 @@ async function setNullsApart(
   let keys: QueryColumn = column(packed.keys, packed.keyWords === 2 ? 'u64' : 'u32')
   for (let first = 0; first === 0 || first < nullable.length; first += TESTED_COLUMNS) {
     const tested = nullable.slice(first, first + TESTED_COLUMNS)
-    const [apart] = await evaluateRows(work, rows, (code) => {
+    const setApart = (code: RowCode) => {
       const { value, words } = code.column(keys)
       const whole = words === 2 ? value : `vec2u(${value}, 0u)`
       const valid = tested.map((number) => code.hasValue(columns[number]!) ?? 'true').join(' && ')
       const key = valid === '' ? whole : `select(vec2u(row, ${code.word(mark)}), ${whole}, ${valid})`
-      return [code.computed('u64', key)]
-    })
-    keys = apart!
+      return code.computed('u64', key)
+    }
+    ;[keys] = (await evaluateRows(work, rows, [setApart])) as [QueryColumn]
   }
   return keys.values
 }

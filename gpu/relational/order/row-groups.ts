@@ -15,17 +15,13 @@ export interface RowGroups {
   readonly order: GPUBuffer | undefined
   /** The place in the order where each group starts. */
   readonly starts: GPUBuffer
-  readonly count: number
+  /** How many there are, where that is known without asking the device. */
+  readonly count: number | undefined
+  readonly total: DeviceWord
   /** For each place of the order whether a group starts there. */
   readonly flags: GPUBuffer
   /** The order that the first rows of groups are in. */
   readonly firstsBy: RowsOrder
-}
-
-/** Groups of which perhaps only the device knows how many they are. */
-export interface RecordedGroups extends Omit<RowGroups, 'count'> {
-  readonly count: number | undefined
-  readonly total: DeviceWord
 }
 
 /** Finds groups of equal rows (`row-groups.wesl`). */
@@ -39,15 +35,9 @@ export class GroupStarts {
 
   /**
    * Groups rows of a table that are equal in all columns; nulls are equal. Within a group rows stay in their order. Rows that are known to be in an order
-   * are not sorted, and where no two can be equal nothing is read.
+   * are not sorted, and how many groups there are is not waited for.
    */
-  async group(work: DeviceWork, table: Table): Promise<RowGroups> {
-    const { count, total, ...groups } = await this.record(work, table)
-    return { ...groups, count: count ?? (await work.read([total]))[0]! }
-  }
-
-  /** The same without waiting for how many they are. */
-  async record(work: DeviceWork, table: Table): Promise<RecordedGroups> {
+  async find(work: DeviceWork, table: Table): Promise<RowGroups> {
     const { rows } = table
     const known = await learntOrder(work, table)
     const firstsBy = { by: known?.by ?? table.columns.map((_, i) => ascending(i)), unique: true }
@@ -112,15 +102,15 @@ export class GroupStarts {
 }
 
 /** The order that equal rows lie side by side in, if they do; asks the device only where nothing is known. */
-async function learntOrder(work: DeviceWork, table: Table): Promise<RowsOrder | undefined> {
+export async function learntOrder(work: DeviceWork, table: Table): Promise<RowsOrder | undefined> {
   const known = neighbourOrder(work, table)
   if (known !== undefined) return known
   await factsOf(work, table.columns, table.rows)
   return neighbourOrder(work, table)
 }
 
-/** Of each group its first row, in the groups' order. */
-export function firstRows(work: DeviceWork, { order, starts, count }: RowGroups): RowNumbers {
+/** Of each of so many groups the first row, in the groups' order. */
+export function firstRows(work: DeviceWork, { order, starts }: RowGroups, count: number): RowNumbers {
   const firsts = { buffer: starts, outer: false, ascending: true }
   if (order === undefined) return firsts
   return work.kernels.fetch.compose(work, { buffer: order, outer: false }, firsts, count)

@@ -68,8 +68,8 @@ async function recoded(
     table.columns.map(async (column, index) => {
       const dictionary = dictionaries[index]
       if (dictionary === undefined || dictionary === column.source.dictionary) return index
-      const build = (code: RowCode) => [code.recoded(code.column(column), dictionary)]
-      return (await evaluateRows(work, table.rows, build))[0]!
+      const build = (code: RowCode) => code.recoded(code.column(column), dictionary)
+      return (await evaluateRows(work, table.rows, [build]))[0]!
     }),
   )
   return table.choose(columns)

@@ -1,5 +1,11 @@
-import { type Grouping, groupTable, groupWhere } from '../../../gpu/relational/group/group-table.js'
+import {
+  type GroupedAtOnce,
+  type Grouping,
+  groupTable,
+  groupWhere,
+} from '../../../gpu/relational/group/group-table.js'
 import type { Table } from '../../../gpu/relational/query/table.js'
+import { aligned } from '../../../protocol/columns.js'
 import {
   argumentsOf,
   columnsRead,
@@ -59,8 +65,13 @@ async function groupFiltered(
   const figures = run.figures(filter)
   figures.method = 'in the pass that groups'
   figures.steps++
-  if (run.isTimed) figures.rows += (await run.work.read([grouped.rows]))[0]!
+  if (run.isTimed) figures.rows += await sumOf(run, grouped.rows)
   return grouped.table
+}
+
+async function sumOf({ work }: QueryRun, { values, count }: GroupedAtOnce['rows']): Promise<number> {
+  const [bytes] = await work.readColumns([{ buffer: values, bytes: 4 * count }])
+  return aligned(bytes!, Uint32Array).reduce((sum, rows) => sum + rows, 0)
 }
 
 /** What is asked of groups, over the columns that a `where` is given. */

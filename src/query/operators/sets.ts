@@ -1,10 +1,10 @@
+import { distinctTable } from '../../../gpu/relational/group/group-table.js'
 import { learnFacts } from '../../../gpu/relational/order/column-facts.js'
 import { neighbourOrder } from '../../../gpu/relational/order/sortedness.js'
 import { concatenate } from '../../../gpu/relational/query/concatenate.js'
 import type { Table } from '../../../gpu/relational/query/table.js'
 import type { NodeOf } from '../node-of.js'
 import type { QueryRun } from '../query-run.js'
-import { distinctTable } from './distinct.js'
 import { joinTables } from './join.js'
 import type { Sides } from './sides.js'
 import { collect, type Tables } from './tables.js'
@@ -70,7 +70,7 @@ function withRanks(run: QueryRun, node: SetNode, table: Table): Promise<Table> {
   const { work } = run
   const { groupStarts } = work.kernels
   return run.replace(node, [table], async () => {
-    const groups = await groupStarts.group(work, table)
+    const groups = await groupStarts.find(work, table)
     const values = groupStarts.rank(work, groups, table.rows)
     const rank = { type: 'u32', values, validity: undefined, dictionary: undefined } as const
     return table.choose([...allColumns(table), rank])
