@@ -13,6 +13,8 @@ export interface JoinFacts {
   readonly left: SideFacts
   readonly right: SideFacts
   readonly keyWords: 1 | 2
+  /** Lowest bits in which keys differ, at most: all of them unless given. */
+  readonly keyBits?: number
   readonly band: boolean
   readonly kind: JoinKind
   /** Whether the CPU is the device. */
@@ -28,9 +30,11 @@ export interface JoinChoice {
   readonly costs: Readonly<Partial<Record<JoinAlgorithm, number>>>
 }
 
-/** What the steps cost that tell the joins apart, a row, in passes of a radix sort over a row. */
+/** What steps take in nanoseconds: a row, unless said otherwise. */
 interface Costs {
-  /** Nanoseconds of a pass over a row. */
+  /** A dispatch, whatever it does. */
+  readonly dispatch: number
+  /** A pass of a radix sort, and the hashing of a key. */
   readonly pass: number
   readonly hash: number
   /** A row of either side of a hash join, once it is in its partition. */
@@ -46,66 +50,78 @@ interface Costs {
   readonly sortedProbe: number
   /** One in a tree of the server, which is gone down for counting and once more for the rows. */
   readonly treeProbe: number
+  /** A pair of keys, for each word of these. */
   readonly comparison: number
-  /** A dispatch, before it does anything. */
-  readonly start: number
 }
 
-/** On a GPU: an H200's (bench/results/nvidia-h200). */
+/** On a GPU: an H200's, fitted to joins of 1, 4 and 16 M rows (docs/joins.md). */
 const GPU_COSTS: Costs = {
-  pass: 0.015,
-  hash: 0.2,
-  hashBuild: 1.2,
-  hashProbe: 0.8,
-  mergeBuild: 0.2,
-  mergeProbe: 0.8,
-  index: 0.5,
-  probe: 3,
-  sortedProbe: 0.8,
-  treeProbe: 12,
-  comparison: 0.0063,
-  start: 250_000,
+  dispatch: 9000,
+  pass: 0.014,
+  hash: 0.003,
+  hashBuild: 0.018,
+  hashProbe: 0.012,
+  mergeBuild: 0.003,
+  mergeProbe: 0.008,
+  index: 0.0045,
+  probe: 0.028,
+  sortedProbe: 0.02,
+  treeProbe: 0.18,
+  comparison: 0.0000945,
 }
 
-/** On a CPU, where barriers take much (SwiftShader). */
+/** On a CPU, where barriers take much: SwiftShader's on two cores, by its kernels of 1 M rows. */
 const CPU_COSTS: Costs = {
-  pass: 25,
-  hash: 0.5,
-  hashBuild: 40,
-  hashProbe: 20,
-  mergeBuild: 2,
-  mergeProbe: 10,
-  index: 1,
-  probe: 8,
-  sortedProbe: 6,
-  treeProbe: 60,
-  comparison: 0.1,
-  start: 2000,
+  dispatch: 50_000,
+  pass: 40,
+  hash: 6,
+  hashBuild: 1000,
+  hashProbe: 200,
+  mergeBuild: 60,
+  mergeProbe: 190,
+  index: 16,
+  probe: 150,
+  sortedProbe: 115,
+  treeProbe: 1500,
+  comparison: 2.3,
 }
 
 const DIGIT_BITS = 8
-/** Passes that partition the sides of a hash join, and the dispatches of one. */
-const HASH_PASSES = 2
+/** Dispatches of a radix sort's pass, and of a sort of so few rows that two do. */
 const PASS_DISPATCHES = 3
-/** Those of a join on a tree. */
-const TREE_DISPATCHES = 10
-/** So few rows are sorted by two dispatches. */
 const FEW_ROWS = 2 ** 15
+/** Passes that partition the sides of a hash join, and its dispatches beside these. */
+const HASH_PASSES = 2
+const HASH_DISPATCHES = 7
+/** Those of the search of an index, of one of the server, and of a merge. */
+const INDEX_DISPATCHES = 2
+const TREE_DISPATCHES = 10
+const MERGE_DISPATCHES = 2
+
+/** Fewer probes than these are not put in order for an index: what they look into is in caches anyway. */
+const ORDERED_PROBES = 2 ** 18
+
+/**
+ * Whether the probes of INLJ are put in order of their leading byte first, so that neighbours look into the same lines of memory. A CPU's caches
+ * make any order as good.
+ */
+export function ordersProbes({ count, sorted = false }: Partial<SideFacts>, software: boolean): boolean {
+  return !software && !sorted && count !== undefined && count >= ORDERED_PROBES
+}
 
 /**
  * Chooses the join for what is to be joined: an index that exists or a side in order makes INLJ and SMJ cheap, few rows NINLJ; HJ needs
- * no order, and can do equality only.
+ * no order, and can do equality only. What all have in common, the counting and writing of what is found, is left out.
  * @param given the algorithm, where it is not to be chosen
  */
 export function chooseJoin(facts: JoinFacts, given: JoinAlgorithm | 'auto' = 'auto'): JoinChoice {
-  const unit = facts.software ? CPU_COSTS : GPU_COSTS
   const costs: Partial<Record<JoinAlgorithm, number>> = {}
   let best: { algorithm: JoinAlgorithm; build: SideName; cost: number } | undefined
   for (const candidate of JOIN_ALGORITHMS) {
     if (given !== 'auto' && candidate !== given) continue
     if (candidate === 'hj' && facts.band) continue
     for (const build of buildSides(facts)) {
-      const cost = unit.pass * costOf(candidate, facts, build, unit)
+      const cost = costOf(candidate, facts, build)
       costs[candidate] = Math.min(cost, costs[candidate] ?? Number.POSITIVE_INFINITY)
       if (best === undefined || cost < best.cost) best = { algorithm: candidate, build, cost }
     }
@@ -119,37 +135,41 @@ function buildSides({ kind }: JoinFacts): readonly SideName[] {
   return kind === 'semi' || kind === 'anti' ? ['right'] : ['right', 'left']
 }
 
-/** In passes of a radix sort over a row. */
-function costOf(algorithm: JoinAlgorithm, facts: JoinFacts, buildName: SideName, cost: Costs): number {
+/** In nanoseconds. */
+function costOf(algorithm: JoinAlgorithm, facts: JoinFacts, buildName: SideName): number {
+  const { software, keyWords, keyBits = 32 * keyWords } = facts
+  const cost = software ? CPU_COSTS : GPU_COSTS
   const build = facts[buildName]
   const probe = facts[buildName === 'left' ? 'right' : 'left']
-  const passes = (32 * facts.keyWords) / DIGIT_BITS
+  const passes = (count: number, times: number) => {
+    return times * (cost.pass * count + cost.dispatch * PASS_DISPATCHES)
+  }
   const order = ({ sorted, count }: SideFacts) => {
     if (sorted) return 0
-    return passes * count + cost.start * (count <= FEW_ROWS ? 2 : passes * PASS_DISPATCHES)
+    const times = Math.ceil(keyBits / DIGIT_BITS)
+    return count <= FEW_ROWS ? times * cost.pass * count + 2 * cost.dispatch : passes(count, times)
   }
   switch (algorithm) {
     case 'ninlj':
-      return cost.start + cost.comparison * facts.keyWords * build.count * probe.count
+      return cost.dispatch + cost.comparison * keyWords * build.count * probe.count
     case 'inlj': {
-      if (build.indexed) return cost.treeProbe * probe.count + TREE_DISPATCHES * cost.start
-      const index = order(build) + cost.index * build.count + cost.start
-      return index + (probe.sorted ? cost.sortedProbe : cost.probe) * probe.count + cost.start
+      if (build.indexed) return cost.treeProbe * probe.count + TREE_DISPATCHES * cost.dispatch
+      const index = order(build) + cost.index * build.count
+      const probes =
+        (probe.sorted ? cost.sortedProbe : cost.probe) * probe.count +
+        (ordersProbes(probe, software) ? passes(probe.count, 1) : 0)
+      return index + probes + INDEX_DISPATCHES * cost.dispatch
     }
-    case 'smj':
-      return (
-        order(build) +
-        order(probe) +
-        cost.mergeBuild * build.count +
-        cost.mergeProbe * probe.count +
-        4 * cost.start
+    case 'smj': {
+      const merge = cost.mergeBuild * build.count + cost.mergeProbe * probe.count
+      return order(build) + order(probe) + merge + MERGE_DISPATCHES * cost.dispatch
+    }
+    case 'hj': {
+      const partitions = [build.count, probe.count].map(
+        (count) => passes(count, HASH_PASSES) + cost.hash * count,
       )
-    case 'hj':
-      return (
-        (cost.hash + HASH_PASSES) * (build.count + probe.count) +
-        cost.hashBuild * build.count +
-        cost.hashProbe * probe.count +
-        (4 * PASS_DISPATCHES + 6) * cost.start
-      )
+      const match = cost.hashBuild * build.count + cost.hashProbe * probe.count
+      return partitions[0]! + partitions[1]! + match + HASH_DISPATCHES * cost.dispatch
+    }
   }
 }

@@ -6,7 +6,7 @@ import type { DeviceWork } from '../query/device-work.js'
 import { Expansion } from './expand.js'
 import { HashJoin } from './hash-join.js'
 import { IndexJoin } from './index-join.js'
-import { chooseJoin, type JoinChoice } from './join-choice.js'
+import { chooseJoin, type JoinChoice, ordersProbes } from './join-choice.js'
 import { JoinResult, type ResultParts } from './join-result.js'
 import type { JoinAlgorithm, JoinPredicate, JoinRequest, JoinSide, TreeJoinRequest } from './join-types.js'
 import { MatchedRows } from './matched.js'
@@ -45,9 +45,6 @@ export interface JoinOptions {
 }
 
 const MOST_SLICE_PAIRS = 2 ** 32 - 1
-
-/** Fewer probes than these are not put in order first: what they look into is in caches anyway. */
-const ORDERED_PROBES = 2 ** 18
 
 const BYTE_BITS = 8
 
@@ -168,12 +165,11 @@ export class Joins {
     return { ...matches, otherwise: { word: partitioned.mostChunks, find } }
   }
 
-  /** Many probes of a GPU are put in order of their leading byte, so that neighbours look into the same lines of memory. */
   #orderedProbes(finding: Finding): Ordered {
     const { work, sides, keyBits } = finding
     const { probe } = sides
-    const isFew = work.device.facts.software || probe.count < ORDERED_PROBES
-    if (isFew || probe.sorted || keyBits === 0) return { ...probe, rows: undefined }
+    if (keyBits === 0 || !ordersProbes(probe, work.device.facts.software))
+      return { ...probe, rows: undefined }
     const from = BYTE_BITS * (Math.ceil(keyBits / BYTE_BITS) - 1)
     return this.#sort(finding, probe, { from, bits: keyBits })
   }
@@ -191,7 +187,7 @@ export class Joins {
 }
 
 function choose(request: JoinRequest, predicate: JoinPredicate, software: boolean): JoinChoice {
-  const { keyWords, kind = 'inner', algorithm = 'auto', passBytes } = request
+  const { keyWords, keyBits = 32 * keyWords, kind = 'inner', algorithm = 'auto', passBytes } = request
   if (!(passBytes >= 8)) {
     throw new WarpdexError('BAD_REQUEST', `a pass of ${passBytes} bytes holds no pair, which takes 8`)
   }
@@ -204,7 +200,7 @@ function choose(request: JoinRequest, predicate: JoinPredicate, software: boolea
   }
   const factsOf = ({ count, sorted = false }: JoinSide) => ({ count, sorted, indexed: false })
   const sides = { left: factsOf(request.left), right: factsOf(request.right) }
-  return chooseJoin({ ...sides, keyWords, band, kind, software }, algorithm)
+  return chooseJoin({ ...sides, keyWords, keyBits, band, kind, software }, algorithm)
 }
 
 /** What keys a probe matches, as its side sees the predicate. */
