@@ -21,7 +21,9 @@ export class KernelStore {
     return this.#kept(this.#kernels, key, generated === undefined, () => {
       const shader = this.#shader(description)
       const needs = kernelInterface(shader, entryPoint)
-      const kernel = new Kernel(this.#device, shader, entryPoint, needs, this.#onDemand)
+      // Whoever has a kernel generated dispatches it next.
+      const onDemand = this.#onDemand && generated === undefined
+      const kernel = new Kernel(this.#device, shader, entryPoint, needs, onDemand)
       this.#compiling.add(kernel.compiled)
       void kernel.compiled.then(() => this.#compiling.delete(kernel.compiled))
       return kernel

@@ -1,11 +1,10 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'
-import type { DeviceWord } from '../../primitives/primitives.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { QueryColumn } from '../query/query-column.js'
 import type { Table } from '../query/table.js'
 import { RowCode } from './row-code.js'
-import { buffersOf, writeRows } from './row-kernel.js'
+import { buffersOf, type WrittenRows, writeRows } from './row-kernel.js'
 import { type FaultyColumn, IS_FAULT, IS_VALUE, type RowValue } from './row-value.js'
 
 /** What a kernel is made of at most, as `RowText.weight` has it: drivers take longer than in proportion for longer ones. */
@@ -27,9 +26,12 @@ export async function projected(
   expressions: readonly TypedExpression[],
 ): Promise<Table> {
   const computed = [...new Set(expressions.filter(({ kind }) => kind !== 'column'))]
-  const rows = { count: table.rows, newCode: () => rowCode(table) }
-  const columns = await writeFitting(work, rows, computed, noted, (expression) =>
-    evaluateInParts(work, table, expression, noted),
+  const rows = { count: table.rows }
+  const columns = await writeFitting(
+    { work, rows, newCode: () => rowCode(table) },
+    computed,
+    noted,
+    (expression) => evaluateInParts(work, table, expression, noted),
   )
   const evaluated = new Map(computed.map((expression, i) => [expression, columns[i]!]))
   return table.choose(
@@ -51,24 +53,23 @@ export async function evaluateCondition(
 }
 
 /**
- * Columns of what code computes for each of so many rows.
+ * Columns of what code computes for each row.
  * @param builds add the code; what it reads are columns of its own
- * @param live how many rows there are, where only the device knows
  */
 export function evaluateRows(
   work: DeviceWork,
-  count: number,
+  rows: WrittenRows,
   builds: readonly Build[],
-  live?: DeviceWord,
 ): Promise<QueryColumn[]> {
-  const rows = { count, live, newCode: () => new RowCode([], 'row', 0) }
-  return writeFitting(work, rows, builds, (code, build) => build(code))
+  return writeFitting({ work, rows, newCode: () => new RowCode([], 'row', 0) }, builds, (code, build) =>
+    build(code),
+  )
 }
 
-/** Rows that values are written for, and what begins code over one of them. */
-interface WrittenRows {
-  readonly count: number
-  readonly live?: DeviceWord | undefined
+/** What values are written for, and what begins code over one of the rows. */
+interface Written {
+  readonly work: DeviceWork
+  readonly rows: WrittenRows
   readonly newCode: () => RowCode
 }
 
@@ -77,24 +78,27 @@ interface WrittenRows {
  * @param alone writes one that no kernel can
  */
 async function writeFitting<T>(
-  work: DeviceWork,
-  rows: WrittenRows,
+  written: Written,
   items: readonly T[],
   build: (code: RowCode, item: T) => RowValue,
   alone?: (item: T) => Promise<QueryColumn>,
 ): Promise<QueryColumn[]> {
-  if (items.length === 0) return []
-  const code = rows.newCode()
+  const { work, rows, newCode } = written
+  if (items.length === 0) {
+    await rows.after
+    return []
+  }
+  const code = newCode()
   if (rows.live !== undefined) code.bind(rows.live.buffer, 'u32')
   const values = items.map((item) => build(code, item))
-  if (fits(work, code, values)) return writeRows(work, rows.count, code, values, rows.live)
+  if (fits(work, code, values)) return writeRows(work, rows, code, values)
   if (items.length === 1) {
     if (alone === undefined) throw new WarpdexError('INTERNAL', 'a value reads too many columns')
     return [await alone(items[0]!)]
   }
   const middle = items.length >> 1
-  const first = await writeFitting(work, rows, items.slice(0, middle), build, alone)
-  return [...first, ...(await writeFitting(work, rows, items.slice(middle), build, alone))]
+  const first = await writeFitting(written, items.slice(0, middle), build, alone)
+  return [...first, ...(await writeFitting(written, items.slice(middle), build, alone))]
 }
 
 /** A value of which nothing is a fault: one of the expression is the query's. */
@@ -109,14 +113,15 @@ async function evaluateInParts(
   expression: TypedExpression,
   build: (code: RowCode, expression: TypedExpression) => RowValue,
 ): Promise<QueryColumn> {
+  const rows = { count: table.rows }
   const evaluated = new Map<TypedExpression, FaultyColumn>()
   for (;;) {
     const whole = rowCode(table, evaluated)
     const value = build(whole, expression)
-    if (fits(work, whole, [value])) return (await writeRows(work, table.rows, whole, [value]))[0]!
+    if (fits(work, whole, [value])) return (await writeRows(work, rows, whole, [value]))[0]!
     const part = largestFitting(work, table, expression, evaluated)
     const code = rowCode(table, evaluated)
-    const [column, states] = await writeRows(work, table.rows, code, partOf(code, part))
+    const [column, states] = await writeRows(work, rows, code, partOf(code, part))
     evaluated.set(part, { ...column!, states: states?.values })
   }
 }

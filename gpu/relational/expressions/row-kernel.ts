@@ -34,34 +34,36 @@ interface Validity {
 
 const MODULE = 'relational/expressions/rows'
 
-/**
- * Writes values of so many rows.
- * @param live how many there are, where only the device knows; what is written behind them means nothing
- */
+/** Rows that values are written for. */
+export interface WrittenRows {
+  readonly count: number
+  /** How many there are, where only the device knows; what is written behind them means nothing. */
+  readonly live?: DeviceWord | undefined
+  /** What they are read from is recorded then; kernels are made meanwhile. */
+  readonly after?: Promise<unknown>
+}
+
 export async function writeRows(
   work: DeviceWork,
-  rows: number,
+  { count, live, after }: WrittenRows,
   code: RowCode,
   values: readonly RowValue[],
-  live?: DeviceWord,
 ): Promise<QueryColumn[]> {
   const isSerial = work.kernels.primitives.strategy === 'serial'
   const text = kernelText(code, values, isSerial, live)
-  const kernel = await work.kernels.generated.get(
-    { module: MODULE, generated: { module: MODULE, text } },
-    'write_rows',
-  )
+  const description = { module: MODULE, generated: { module: MODULE, text } }
+  const [kernel] = await Promise.all([work.kernels.generated.get(description, 'write_rows'), after])
   const buffers: Record<string, GPUBuffer> = { ...code.buffers(work) }
   const columns = values.map(({ type, words, valid, dictionary }, i): QueryColumn => {
-    const values = work.words(rows * words)
-    const validity = valid === undefined ? undefined : work.words(Math.ceil(rows / 32))
+    const values = work.words(count * words)
+    const validity = valid === undefined ? undefined : work.words(Math.ceil(count / 32))
     buffers[`output${i}`] = values
     if (validity !== undefined) buffers[`valid${i}`] = validity
     return { type, values, validity, dictionary }
   })
   const hasNulls = values.some(({ valid }) => valid !== undefined)
-  const invocations = isSerial && hasNulls ? Math.ceil(rows / 32) : rows
-  work.recorder.dispatch(kernel, buffers, { count: rows }, invocations, { weight: code.weight })
+  const invocations = isSerial && hasNulls ? Math.ceil(count / 32) : count
+  work.recorder.dispatch(kernel, buffers, { count }, invocations, { weight: code.weight })
   return columns
 }
 

@@ -74,10 +74,9 @@ function sum(
 function average(code: RowCode, type: ValueType, sum: string, count: string): string {
   if (type === 'f32') return `${code.use('averages', 'average_of_floats')}(${sum}, ${count})`
   const isSigned = type === 'i32' || type === 'i64'
-  const average = code.use('averages', isSigned ? 'average_of_signed' : 'average_of_unsigned')
-  if (valueWords(type) === 2) return `${average}(${sum}, ${count})`
-  const long = isSigned ? `${code.use('sums', 'extended_wide')}(${sum})` : `vec3u(${sum}, 0u)`
-  return `${average}(${long}, ${count})`
+  const short = isSigned ? `${code.use('sums', 'extended_wide')}(${sum})` : `vec3u(${sum}, 0u)`
+  const long = valueWords(type) === 2 ? sum : short
+  return `${code.use('averages', 'average_of_integers')}(${long}, ${count}, ${isSigned})`
 }
 
 /**

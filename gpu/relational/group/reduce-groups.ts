@@ -29,9 +29,9 @@ export async function reduceAll(
 ): Promise<FoundGroups | undefined> {
   const plans = fittingStates(work, rows, aggregates, 2, false)
   if (plans === undefined) return undefined
-  const all: PlanStates[] = []
-  for (const plan of plans) all.push({ plan, states: await reduceRows(work, rows.table, plan) })
-  const columns = await evaluateRows(work, 1, aggregateResults(all))
+  const all = plans.map((plan): PlanStates => ({ plan, states: work.words(plan.states.words) }))
+  const after = Promise.all(all.map((each) => reduceRows(work, rows.table, each)))
+  const columns = await evaluateRows(work, { count: 1, after }, aggregateResults(all))
   return { count: 1, columns, rows: { values: all[0]!.states, count: 1 } }
 }
 
@@ -52,10 +52,11 @@ export async function reduceOrdered(
   const isLarge = rows.table.rows * words * 4 > MOST_UNREAD_BYTES
   const known = groups.count ?? (isLarge ? await read() : undefined)
   const most = known ?? rows.table.rows
-  const all: PlanStates[] = []
-  for (const plan of plans)
-    all.push({ plan, states: await reduceTiles(work, rows.table, groups, plan, most) })
-  const columns = await evaluateRows(work, most, aggregateResults(all), groups.total)
+  const all = plans.map((plan): PlanStates => {
+    return { plan, states: work.scratch.words(most * plan.states.words) }
+  })
+  const after = Promise.all(all.map((each) => reduceTiles(work, rows.table, groups, each, most)))
+  const columns = await evaluateRows(work, { count: most, live: groups.total, after }, aggregateResults(all))
   const count = known ?? (await read())
   work.movedBytes += count * words * 4
   return { count, columns }
@@ -76,48 +77,36 @@ function fittingStates(
   return fittingPlans(work, aggregates, others, make, ({ words }) => words <= mostWords)
 }
 
-async function reduceRows(work: DeviceWork, { rows }: Table, plan: GroupPlan): Promise<GPUBuffer> {
+async function reduceRows(work: DeviceWork, { rows }: Table, { plan, states }: PlanStates): Promise<void> {
   const [reduce, combine] = await kernelsOf(work, plan, ['reduce_all', 'combine_all'])
-  const { words } = plan.states
   const stretch = stretchOf(work, rows)
   const parts = Math.ceil(rows / stretch)
-  const edges = work.words(parts * words)
-  const states = work.words(words)
+  const edges = work.words(parts * plan.states.words)
   const buffers = { ...plan.code.buffers(work), edges, states }
   const params = { count: rows, stretch, tiles: parts }
   work.recorder.dispatchGroups(reduce!, buffers, params, parts, { weight: plan.code.weight })
   work.recorder.dispatchGroups(combine!, buffers, params, 1)
-  return states
 }
 
 async function reduceTiles(
   work: DeviceWork,
   { rows }: Table,
   { order, starts, total }: RowGroups,
-  plan: GroupPlan,
+  { plan, states }: PlanStates,
   most: number,
-): Promise<GPUBuffer> {
+): Promise<void> {
   const { strategy } = work.kernels.primitives
   const suffix = strategy === 'serial' ? '_serial' : ''
   const [reduce, finish] = await kernelsOf(work, plan, [`reduce_tiles${suffix}`, `finish_tiles${suffix}`])
-  const { words } = plan.states
   const tiles = Math.ceil(rows / (strategy === 'serial' ? TILE.serial : TILE.cooperative))
-  const states = work.scratch.words(most * words)
-  const edges = work.words(2 * tiles * words)
-  const buffers = {
-    ...plan.code.buffers(work),
-    states,
-    edges,
-    order: order ?? work.absent,
-    starts,
-    live: total.buffer,
-  }
+  const edges = work.words(2 * tiles * plan.states.words)
+  const own = { states, edges, order: order ?? work.absent, starts, live: total.buffer }
+  const buffers = { ...plan.code.buffers(work), ...own }
   const isOrdered = order === undefined ? 1 : 0
   const params = { count: rows, groups: most, liveIndex: total.index, tiles, isOrdered }
   const groups = groupsFor(strategy, tiles)
   work.recorder.dispatchGroups(reduce!, buffers, params, groups, { weight: plan.code.weight })
   work.recorder.dispatchGroups(finish!, buffers, params, groups)
-  return states
 }
 
 function kernelsOf(work: DeviceWork, { text }: GroupPlan, entryPoints: readonly string[]): Promise<Kernel[]> {

@@ -6,14 +6,7 @@ import { factsOf } from '../order/column-facts.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { QueryColumn } from '../query/query-column.js'
 import type { TableColumn } from '../query/table.js'
-import {
-  fittingPlans,
-  type GroupedRows,
-  type GroupPlan,
-  type SlotKey,
-  slotPlan,
-  slotsOf,
-} from './group-plan.js'
+import { fittingPlans, type GroupedRows, type SlotKey, slotPlan, slotsOf } from './group-plan.js'
 import { aggregateResults, keyResults, type PlanStates } from './group-results.js'
 
 /** More slots than this are too many to count those before each. */
@@ -75,54 +68,61 @@ export async function groupBySlots(
     ({ isAtomic, words }) => isAtomic && words * slots <= TABLE_WORDS,
   )
   if (plans === undefined) return undefined
-  const all: PlanStates[] = []
-  for (const plan of plans) all.push({ plan, states: await addToSlots(work, rows, plan, slots) })
-  const { counts, numbers, total } = await filledSlots(work, all[0]!, slots)
+  const all = plans.map((plan): PlanStates => ({ plan, states: work.words(slots * plan.states.words) }))
+  const added = Promise.all(all.map((each) => addToSlots(work, rows, each, slots)))
+  const { counts, numbers, total } = filledSlots(work, all[0]!, slots, added)
   const slot = (code: RowCode) => code.column(numbers).value
   const builds = [...keyResults(keys, slot), ...aggregateResults(all, slot)]
-  const columns = await evaluateRows(work, slots, builds, total)
+  const [columns, values] = await Promise.all([
+    evaluateRows(work, { count: slots, live: total, after: counts }, builds),
+    counts,
+  ])
   const [count] = await work.read([total])
-  return { count: count!, columns, rows: { values: counts, count: slots } }
+  return { count: count!, columns, rows: { values, count: slots } }
 }
 
-/** The rows of each slot, and the numbers of those slots that have some. */
-async function filledSlots(work: DeviceWork, { plan, states }: PlanStates, slots: number) {
-  const ofSlot = (code: RowCode) =>
-    code.computed('u32', `${code.bind(states, 'u32')}[row * ${plan.states.words}u]`)
-  const [{ values: counts }] = (await evaluateRows(work, slots, [ofSlot])) as [QueryColumn]
+/**
+ * The rows of each slot, and the numbers of those slots that have some.
+ * @param added settles when states are recorded
+ */
+function filledSlots(work: DeviceWork, { plan, states }: PlanStates, slots: number, added: Promise<unknown>) {
   const total = { buffer: work.words(1), index: 0 }
   const values = work.words(slots)
-  work.kernels.primitives.compact(work.recorder, work.scratch, counts, slots, values, total)
   const numbers: QueryColumn = { type: 'u32', values, validity: undefined, dictionary: undefined }
+  const ofSlot = (code: RowCode) =>
+    code.computed('u32', `${code.bind(states, 'u32')}[row * ${plan.states.words}u]`)
+  const counts = evaluateRows(work, { count: slots, after: added }, [ofSlot]).then(([counted]) => {
+    work.kernels.primitives.compact(work.recorder, work.scratch, counted!.values, slots, values, total)
+    return counted!.values
+  })
   return { counts, numbers, total }
 }
 
 async function addToSlots(
   work: DeviceWork,
   { table: { rows } }: GroupedRows,
-  plan: GroupPlan,
+  {
+    plan: {
+      text,
+      code,
+      states: { words },
+    },
+    states,
+  }: PlanStates,
   slots: number,
-): Promise<GPUBuffer> {
-  const {
-    text,
-    code,
-    states: { words },
-  } = plan
-  const generated = { module: 'relational/group/plan', text }
-  const kernel = await work.kernels.generated.get(
-    { module: 'relational/group/slot-groups', generated },
-    'add_to_slots',
-  )
-  const states = work.words(slots * words)
+): Promise<void> {
+  const description = {
+    module: 'relational/group/slot-groups',
+    generated: { module: 'relational/group/plan', text },
+  }
+  const kernel = await work.kernels.generated.get(description, 'add_to_slots')
   work.recorder.clear(states, 0, slots * words * 4)
   const stretch = stretchOf(work, rows)
   const copies = 2 ** Math.floor(Math.log2(Math.min(MOST_COPIES, TABLE_WORDS / (slots * words))))
   const buffers = { ...code.buffers(work), states }
   const params = { count: rows, stretch, slots, words, copies }
-  work.recorder.dispatchGroups(kernel, buffers, params, Math.ceil(rows / stretch), {
-    weight: code.weight,
-  })
-  return states
+  const { weight } = code
+  work.recorder.dispatchGroups(kernel, buffers, params, Math.ceil(rows / stretch), { weight })
 }
 
 /** Rows for each of a bounded number of workgroups. */

@@ -165,7 +165,7 @@ async function setNullsApart(
       const key = valid === '' ? whole : `select(vec2u(row, ${code.word(mark)}), ${whole}, ${valid})`
       return code.computed('u64', key)
     }
-    ;[keys] = (await evaluateRows(work, rows, [setApart])) as [QueryColumn]
+    ;[keys] = (await evaluateRows(work, { count: rows }, [setApart])) as [QueryColumn]
   }
   return keys.values
 }

@@ -27,7 +27,7 @@ export async function treeProbe(
   if (type === 'string' && strings === undefined) return undefined
   const whole = table.dense(work, column)
   if (whole.validity === undefined) return { keys: whole.values, count: table.rows, strings }
-  const [flags] = await evaluateRows(work, table.rows, [
+  const [flags] = await evaluateRows(work, { count: table.rows }, [
     (code) => code.computed('u32', `select(0u, 1u, ${code.hasValue({ source: whole, rows: undefined })})`),
   ])
   const { numbers, count } = await selectFlagged(work, flags!.values, table.rows)

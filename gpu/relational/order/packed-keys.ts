@@ -77,7 +77,9 @@ function bitsOf(pack: readonly Field[]): number {
 async function packFields(work: DeviceWork, table: Table, pack: readonly Field[]): Promise<PackedKey> {
   const bits = bitsOf(pack)
   const keyWords = bits > 32 ? 2 : 1
-  const [packed] = await evaluateRows(work, table.rows, [(code) => packedValue(code, table, pack, keyWords)])
+  const [packed] = await evaluateRows(work, { count: table.rows }, [
+    (code) => packedValue(code, table, pack, keyWords),
+  ])
   return { keys: packed!.values, keyWords, bits }
 }
 

@@ -69,7 +69,7 @@ async function recoded(
       const dictionary = dictionaries[index]
       if (dictionary === undefined || dictionary === column.source.dictionary) return index
       const build = (code: RowCode) => code.recoded(code.column(column), dictionary)
-      return (await evaluateRows(work, table.rows, [build]))[0]!
+      return (await evaluateRows(work, { count: table.rows }, [build]))[0]!
     }),
   )
   return table.choose(columns)
