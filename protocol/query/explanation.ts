@@ -15,11 +15,13 @@ export interface QueryExplanation {
   readonly rows: number
   /** Tables that it gave: more than one where its result came in passes. */
   readonly tables: number
-  /** What its kernels wrote on the device, results and intermediate columns together. */
-  readonly bytes: number
+  /** What its kernels read on the device: of the rows that they went through the columns, numbers and keys that they needed. */
+  readonly bytesRead: number
+  /** What they wrote there, results and intermediate columns together. */
+  readonly bytesWritten: number
   /** From its first step to the end of its last, without the steps of its inputs. */
   readonly milliseconds: number
-  /** What copying its bytes would take, as a share of its milliseconds; absent until the adapter's copies were measured. */
+  /** What copying as many bytes would take, as a share of its milliseconds; absent until the adapter's copies were measured. */
   readonly copyShare?: number | undefined
   readonly inputs: readonly QueryExplanation[]
 }

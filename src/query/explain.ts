@@ -17,7 +17,8 @@ function explainNode(
   node: TypedNode,
   estimates: ReadonlyMap<TypedNode, number>,
 ): QueryExplanation {
-  const { rows, steps, bytes, milliseconds, method, join, selections } = run.figures(node)
+  const figures = run.figures(node)
+  const { rows, steps, bytesRead, bytesWritten, milliseconds, method, join, selections } = figures
   return {
     op: node.op,
     path: node.path,
@@ -27,15 +28,17 @@ function explainNode(
     estimatedRows: Math.round(estimates.get(node) ?? 0),
     rows,
     tables: steps,
-    bytes,
+    bytesRead,
+    bytesWritten,
     milliseconds,
-    copyShare: copyShare(run, bytes, milliseconds),
+    copyShare: copyShare(run, figures),
     inputs: inputsOf(node).map((input) => explainNode(run, input, estimates)),
   }
 }
 
 const NANOSECONDS = 1e6
-const WORD_BYTES = 4
+/** A word that is copied is read and written. */
+const COPIED_WORD_BYTES = 8
 
 function explainJoin({ algorithm, costs }: NonNullable<StepFigures['join']>): JoinExplanation {
   const all = JOIN_ALGORITHMS.flatMap((algorithm) => {
@@ -50,8 +53,11 @@ function explainJoin({ algorithm, costs }: NonNullable<StepFigures['join']>): Jo
 }
 
 /** Default costs say nothing of the adapter at hand. */
-function copyShare({ work }: QueryRun, bytes: number, milliseconds: number): number | undefined {
+function copyShare(
+  { work }: QueryRun,
+  { bytesRead, bytesWritten, milliseconds }: StepFigures,
+): number | undefined {
   const copy = work.device.selectionCosts?.copy
   if (copy === undefined || milliseconds === 0) return undefined
-  return ((bytes / WORD_BYTES) * copy) / (milliseconds * NANOSECONDS)
+  return (((bytesRead + bytesWritten) / COPIED_WORD_BYTES) * copy) / (milliseconds * NANOSECONDS)
 }

@@ -135,14 +135,16 @@ export class QueryRun {
   /** Counts the time and the bytes of something as a node's. Memory that it takes is given back after the next step unless it is kept. */
   async measure<T>(node: TypedNode, work: () => Promise<T>): Promise<T> {
     const figures = this.figures(node)
-    const begin = { time: performance.now(), bytes: this.work.movedBytes }
+    const begin = { time: performance.now(), ...this.work.moved }
     try {
       const done = await work()
       if (this.isTimed) await this.work.done()
       return done
     } finally {
       figures.milliseconds += performance.now() - begin.time
-      figures.bytes += this.work.movedBytes - begin.bytes
+      const { read, written } = this.work.moved
+      figures.bytesRead += read - begin.read
+      figures.bytesWritten += written - begin.written
     }
   }
 

@@ -5,8 +5,9 @@ import { SelectionFigures } from './selection/selection-figures.js'
 export class StepFigures {
   rows = 0
   steps = 0
-  /** Written to the device's memory by its kernels, results and what they need on the way. */
-  bytes = 0
+  /** What its kernels read of the device's memory, and wrote there: results and what they need on the way. */
+  bytesRead = 0
+  bytesWritten = 0
   milliseconds = 0
   /** How it was done, where there was a choice. */
   method: string | undefined

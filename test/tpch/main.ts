@@ -33,8 +33,10 @@ for (const { name, query, sql, ordered } of QUESTIONS) {
   const own = await fastest(() => bed.batches(query.tree))
   const duck = await fastest(() => bed.oracle.rows(sql))
   const verdict = difference ?? `${rows} rows, equal`
-  console.log(`${name}: ${own.toFixed(1)} ms, DuckDB ${duck.toFixed(1)} ms; ${verdict}`)
-  if (options.steps) show(await bed.explain(query.tree), 1)
+  const explanation = await bed.explain(query.tree)
+  const bytes = rowBytes(explanation)
+  console.log(`${name}: ${own.toFixed(1)} ms, DuckDB ${duck.toFixed(1)} ms; ${bytes}; ${verdict}`)
+  if (options.steps) show(explanation, 1)
 }
 bed.oracle.close()
 device.destroy()
@@ -50,12 +52,26 @@ async function fastest(work: () => Promise<unknown>): Promise<number> {
   return least
 }
 
+/** What all steps together read and wrote for each row of the largest relation. */
+function rowBytes(explanation: QueryExplanation): string {
+  const steps = stepsOf(explanation)
+  const rows = Math.max(...steps.map((step) => (step.op === 'scan' ? step.rows : 0)))
+  const perRow = (bytes: (step: QueryExplanation) => number) =>
+    (steps.reduce((sum, step) => sum + bytes(step), 0) / rows).toFixed(1)
+  return `${perRow((step) => step.bytesRead)} bytes read and ${perRow((step) => step.bytesWritten)} written a row`
+}
+
+function stepsOf(step: QueryExplanation): QueryExplanation[] {
+  return [step, ...step.inputs.flatMap(stepsOf)]
+}
+
 function show(
-  { op, method, estimatedRows, rows, bytes, milliseconds, inputs }: QueryExplanation,
+  { op, method, estimatedRows, rows, bytesRead, bytesWritten, milliseconds, inputs }: QueryExplanation,
   depth: number,
 ): void {
+  const mebibytes = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`
   const how = method === undefined ? '' : ` (${method})`
-  const figures = `${rows} rows (${estimatedRows} estimated, q ${qError(estimatedRows, rows).toFixed(2)}), ${(bytes / 2 ** 20).toFixed(1)} MiB, ${milliseconds.toFixed(2)} ms`
+  const figures = `${rows} rows (${estimatedRows} estimated, q ${qError(estimatedRows, rows).toFixed(2)}), ${mebibytes(bytesRead)} read, ${mebibytes(bytesWritten)} written, ${milliseconds.toFixed(2)} ms`
   console.log(`${'  '.repeat(depth)}${op}${how}: ${figures}`)
   for (const input of inputs) show(input, depth + 1)
 }

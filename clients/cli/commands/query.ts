@@ -82,10 +82,10 @@ function rowText(row: Record<string, Cell>): string {
 }
 
 function explanationLines(step: QueryExplanation, indent: string): string[] {
-  const { op, method, join, selection, rows, estimatedRows, tables, bytes, milliseconds, inputs } = step
+  const { op, method, join, selection, rows, estimatedRows, tables, milliseconds, inputs } = step
   const how = method === undefined ? '' : ` (${method})`
   const passes = tables > 1 ? ` in ${tables} passes` : ''
-  const figures = `${grouped(rows)} rows${passes} (${grouped(estimatedRows)} estimated${errorText(step)}), ${bytesText(bytes)}, ${milliseconds.toFixed(2)} ms${shareText(step)}`
+  const figures = `${grouped(rows)} rows${passes} (${grouped(estimatedRows)} estimated${errorText(step)}), ${bytesText(step.bytesRead)} read, ${bytesText(step.bytesWritten)} written, ${milliseconds.toFixed(2)} ms${shareText(step)}`
   return [
     `${indent}${op}${how}: ${figures}`,
     ...(join === undefined ? [] : [`${indent}| ${joinText(join)}`]),
@@ -100,7 +100,7 @@ function errorText({ estimatedRows, rows }: QueryExplanation): string {
   return error === '1.0' ? '' : `, q ${error}`
 }
 
-/** A step that wrote nothing has no share. */
+/** A step that moved nothing has no share. */
 function shareText({ copyShare }: QueryExplanation): string {
   return copyShare ? `, ${(100 * copyShare).toFixed(1)} % of the rate of copies` : ''
 }

@@ -53,10 +53,12 @@ export async function writeRows(
   const text = kernelText(code, values, isSerial, live)
   const description = { module: MODULE, generated: { module: MODULE, text } }
   const [kernel] = await Promise.all([work.kernels.generated.get(description, 'write_rows'), after])
-  const buffers: Record<string, GPUBuffer> = { ...code.buffers(work) }
+  const buffers: Record<string, GPUBuffer> = { ...code.buffers(work, count) }
+  // Whoever learns how many rows there are counts what is written of them.
+  const room = live === undefined ? work : work.scratch
   const columns = values.map(({ type, words, valid, dictionary }, i): QueryColumn => {
-    const values = work.words(count * words)
-    const validity = valid === undefined ? undefined : work.words(Math.ceil(count / 32))
+    const values = room.words(count * words)
+    const validity = valid === undefined ? undefined : room.words(Math.ceil(count / 32))
     buffers[`output${i}`] = values
     if (validity !== undefined) buffers[`valid${i}`] = validity
     return { type, values, validity, dictionary }

@@ -2,7 +2,7 @@ import { asBytes } from '../../../protocol/columns.js'
 import type { ValueType } from '../../../protocol/query/tree.js'
 import { type DeviceWork, EXPRESSION_FAULT } from '../query/device-work.js'
 import type { RowNumbers } from '../query/fetch.js'
-import { valueWords } from '../query/query-column.js'
+import { bytesOf, ROW_BYTES, valueWords } from '../query/query-column.js'
 import { type FaultyColumn, IS_FAULT, type RowColumn, type RowValue } from './row-value.js'
 
 /** Where a column is read: the WGSL of a row's number, and of whether there is such a row. */
@@ -41,6 +41,8 @@ export class RowText {
   readonly #places = new Map<GPUBuffer, Place>()
   readonly #args: number[] = []
   readonly #tables = new Map<Uint32Array, { readonly argument: number; readonly value: string }>()
+  /** Bytes of the columns that are read for a row. */
+  #rowBytes = 0
   #names = 0
   #weight = 0
   #hasFaults = false
@@ -157,6 +159,7 @@ export class RowText {
     const { valid, fault } = this.#facts(source, { at, present })
     const read: RowValue = { type, words, value, valid, fault, dictionary }
     this.#loaded.set(key, read)
+    this.#rowBytes += bytesOf(source)
     return read
   }
 
@@ -193,8 +196,12 @@ export class RowText {
     return this.#bound.length + others.filter(Boolean).length
   }
 
-  /** What it binds, by the names that kernels are dispatched with; the arguments go up with what is recorded next. */
-  buffers(work: DeviceWork): Readonly<Record<string, GPUBuffer>> {
+  /**
+   * What it binds, by the names that kernels are dispatched with; the arguments go up with what is recorded next.
+   * @param rows for which reading its columns counts (`DeviceWork.moves`)
+   */
+  buffers(work: DeviceWork, rows: number): Readonly<Record<string, GPUBuffer>> {
+    work.moves({ read: rows * this.#rowBytes })
     const named = Object.fromEntries(this.#bound.map(({ name, buffer }) => [name, buffer]))
     if (this.#hasFaults) {
       work.mayHaveFault = true
@@ -241,6 +248,7 @@ export class RowText {
     const at = present === undefined ? number : this.let(`select(0u, ${number}, ${present})`)
     const place = { at, present }
     this.#places.set(rows.buffer, place)
+    this.#rowBytes += ROW_BYTES
     return place
   }
 }

@@ -5,6 +5,7 @@ import { groupsFor } from '../../primitives/strategy.js'
 import { evaluateRows } from '../expressions/evaluate.js'
 import type { RowGroups } from '../order/row-groups.js'
 import type { DeviceWork } from '../query/device-work.js'
+import { ROW_BYTES } from '../query/query-column.js'
 import type { Table } from '../query/table.js'
 import { fittingPlans, type GroupedRows, type GroupPlan, statePlan } from './group-plan.js'
 import { aggregateResults, type PlanStates } from './group-results.js'
@@ -47,7 +48,8 @@ export async function reduceOrdered(
 ): Promise<Pick<FoundGroups, 'count' | 'columns'> | undefined> {
   const plans = aggregates.length === 0 ? [] : fittingStates(work, rows, aggregates, 5, true)
   if (plans === undefined) return undefined
-  const words = plans.reduce((sum, { states }) => sum + states.words, MOST_RESULT_WORDS * aggregates.length)
+  const stateWords = plans.reduce((sum, { states }) => sum + states.words, 0)
+  const words = stateWords + MOST_RESULT_WORDS * aggregates.length
   const read = async () => (await work.read([groups.total]))[0]!
   const isLarge = rows.table.rows * words * 4 > MOST_UNREAD_BYTES
   const known = groups.count ?? (isLarge ? await read() : undefined)
@@ -58,7 +60,7 @@ export async function reduceOrdered(
   const after = Promise.all(all.map((each) => reduceTiles(work, rows.table, groups, each, most)))
   const columns = await evaluateRows(work, { count: most, live: groups.total, after }, aggregateResults(all))
   const count = known ?? (await read())
-  work.movedBytes += count * words * 4
+  work.moves({ read: count * stateWords * 4, written: count * words * 4 })
   return { count, columns }
 }
 
@@ -82,7 +84,7 @@ async function reduceRows(work: DeviceWork, { rows }: Table, { plan, states }: P
   const stretch = stretchOf(work, rows)
   const parts = Math.ceil(rows / stretch)
   const edges = work.words(parts * plan.states.words)
-  const buffers = { ...plan.code.buffers(work), edges, states }
+  const buffers = { ...plan.code.buffers(work, rows), edges, states }
   const params = { count: rows, stretch, tiles: parts }
   work.recorder.dispatchGroups(reduce!, buffers, params, parts, { weight: plan.code.weight })
   work.recorder.dispatchGroups(combine!, buffers, params, 1)
@@ -101,7 +103,8 @@ async function reduceTiles(
   const tiles = Math.ceil(rows / (strategy === 'serial' ? TILE.serial : TILE.cooperative))
   const edges = work.words(2 * tiles * plan.states.words)
   const own = { states, edges, order: order ?? work.absent, starts, live: total.buffer }
-  const buffers = { ...plan.code.buffers(work), ...own }
+  const buffers = { ...plan.code.buffers(work, rows), ...own }
+  if (order !== undefined) work.moves({ read: rows * ROW_BYTES })
   const isOrdered = order === undefined ? 1 : 0
   const params = { count: rows, groups: most, liveIndex: total.index, tiles, isOrdered }
   const groups = groupsFor(strategy, tiles)

@@ -119,7 +119,7 @@ async function addToSlots(
   work.recorder.clear(states, 0, slots * words * 4)
   const stretch = stretchOf(work, rows)
   const copies = 2 ** Math.floor(Math.log2(Math.min(MOST_COPIES, TABLE_WORDS / (slots * words))))
-  const buffers = { ...code.buffers(work), states }
+  const buffers = { ...code.buffers(work, rows), states }
   const params = { count: rows, stretch, slots, words, copies }
   const { weight } = code
   work.recorder.dispatchGroups(kernel, buffers, params, Math.ceil(rows / stretch), { weight })

@@ -2,7 +2,7 @@ import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceWord, KeyWords, Primitives } from '../../primitives/primitives.js'
-import type { DeviceWork } from '../query/device-work.js'
+import { type DeviceWork, movedToSort } from '../query/device-work.js'
 import type { JoinSide } from './join-types.js'
 import type { Matches, Roles } from './matches.js'
 import type { Tallies } from './tally.js'
@@ -59,15 +59,16 @@ export class HashJoin {
   }
 
   /** Brings sides, both of which have keys, in the order of partitions that suit the build side. */
-  partition(recorder: Recorder, scratch: Scratch, { probe, build }: Roles<JoinSide>): Partitioned {
+  partition(work: DeviceWork, scratch: Scratch, { probe, build }: Roles<JoinSide>): Partitioned {
     const enough = Math.ceil(Math.log2(build.count / PARTITION_KEYS))
     const bits = Math.min(MOST_BITS, Math.max(1, enough))
     const sides = {
-      probe: this.#order(recorder, scratch, probe, bits),
-      build: this.#order(recorder, scratch, build, bits),
+      probe: this.#order(work, scratch, probe, bits),
+      build: this.#order(work, scratch, build, bits),
     }
     const partitions = scratch.words(2 * (2 ** bits + 1))
     const items = scratch.words(2 ** bits)
+    const { recorder } = work
     const mostChunks = { buffer: scratch.words(1), index: 0 }
     recorder.clear(mostChunks.buffer, 0, 4)
     const keys = { probeKeys: sides.probe.keys, buildKeys: sides.build.keys }
@@ -118,12 +119,14 @@ export class HashJoin {
   }
 
   /** The hashes of a side, and its rows beside them, in the order of their lowest bits, by passes of a radix sort. */
-  #order(recorder: Recorder, scratch: Scratch, { keys, count }: JoinSide, bits: number) {
+  #order(work: DeviceWork, scratch: Scratch, { keys, count }: JoinSide, bits: number) {
     const keyWords = this.#keyWords
     const hashes = scratch.words(count * keyWords)
     const quads = Math.ceil((count * keyWords) / 4)
-    recorder.dispatch(this.#kernels.hash_keys, { keys, hashes }, { count: quads }, quads)
-    const sorted = this.#primitives.sort(recorder, scratch, hashes, undefined, count, keyWords, { bits })
+    work.recorder.dispatch(this.#kernels.hash_keys, { keys, hashes }, { count: quads }, quads)
+    work.moves({ read: 4 * count * keyWords, written: 4 * count * keyWords })
+    const sorted = this.#primitives.sort(work.recorder, scratch, hashes, undefined, count, keyWords, { bits })
+    work.moves(movedToSort(count, keyWords, { bits }))
     return { keys: sorted.keys, rows: sorted.values, count }
   }
 

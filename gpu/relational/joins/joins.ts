@@ -2,7 +2,7 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import type { Device } from '../../device/device.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { KeyWords, Primitives, SortOptions } from '../../primitives/primitives.js'
-import type { DeviceWork } from '../query/device-work.js'
+import { type DeviceWork, type Moved, movedToSort } from '../query/device-work.js'
 import { Expansion } from './expand.js'
 import { HashJoin } from './hash-join.js'
 import { IndexJoin } from './index-join.js'
@@ -11,7 +11,7 @@ import { JoinResult, type ResultParts } from './join-result.js'
 import type { JoinAlgorithm, JoinPredicate, JoinRequest, JoinSide, TreeJoinRequest } from './join-types.js'
 import { MatchedRows } from './matched.js'
 import { type KeyRange, type Matches, type Roles, rolesOf } from './matches.js'
-import { NestedLoopJoin } from './nested-loop-join.js'
+import { NestedLoopJoin, PROBE_BLOCK } from './nested-loop-join.js'
 import { type SortedKeys, SortMerge } from './sort-merge-join.js'
 import { Tallies } from './tally.js'
 
@@ -87,6 +87,7 @@ export class Joins {
     return this.#inPart(work, (scratch) => {
       const result = { work, scratch, rows, kind, passBytes, choice, single }
       if (left.count === 0 || right.count === 0) return JoinResult.count(this.#parts, result, undefined)
+      work.moves(movedToMatch(sides, keyWords, choice.algorithm))
       const range = rangeOf(predicate, choice, keyWords)
       const finding = { work, scratch, sides, keyWords, keyBits, range }
       return JoinResult.count(this.#parts, result, this.#find(finding, choice.algorithm))
@@ -106,6 +107,7 @@ export class Joins {
     return this.#inPart(work, async (scratch) => {
       const result = { work, scratch, rows, kind, passBytes, choice, single: false }
       if (buildRows === 0 || probe.count === 0) return JoinResult.count(this.#parts, result, undefined)
+      work.moves(movedToMatch({ probe, build: { count: 0 } }, 1, choice.algorithm))
       const matches = await index.match(this.#parts, work, scratch, probe)
       return matches && JoinResult.count(this.#parts, result, matches)
     })
@@ -159,7 +161,7 @@ export class Joins {
   #byHash(finding: Finding): Matches {
     const { work, scratch, sides, keyWords } = finding
     const { hj } = this.#algorithms[keyWords]
-    const partitioned = hj.partition(work.recorder, scratch, sides)
+    const partitioned = hj.partition(work, scratch, sides)
     const matches = hj.match(work.recorder, scratch, partitioned)
     const find = async () => (await hj.matchChunks(work, scratch, partitioned)) ?? this.#find(finding, 'smj')
     return { ...matches, otherwise: { word: partitioned.mostChunks, find } }
@@ -182,8 +184,24 @@ export class Joins {
 
   #sort({ work, scratch, keyWords }: Finding, { keys, count }: JoinSide, bits: SortOptions): Ordered {
     const sorted = this.#primitives.sort(work.recorder, scratch, keys, undefined, count, keyWords, bits)
+    work.moves(movedToSort(count, keyWords, bits))
     return { keys: sorted.keys, rows: sorted.values, count }
   }
+}
+
+/**
+ * What finding the matches of probes reads and writes beside what it sorts: the keys, those to build on once for each block of a nested loop's probes, and where
+ * each probe's run begins and how long it is, which is read to count pairs and to write them.
+ */
+function movedToMatch(
+  { probe, build }: Roles<Pick<JoinSide, 'count'>>,
+  keyWords: KeyWords,
+  algorithm: JoinAlgorithm,
+): Moved {
+  const keyBytes = 4 * keyWords
+  const rounds = algorithm === 'ninlj' ? Math.ceil(probe.count / PROBE_BLOCK) : 1
+  const runs = 8 * probe.count
+  return { read: keyBytes * (probe.count + rounds * build.count) + 2 * runs, written: runs }
 }
 
 function choose(request: JoinRequest, predicate: JoinPredicate, software: boolean): JoinChoice {

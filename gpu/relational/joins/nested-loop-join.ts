@@ -6,7 +6,7 @@ import type { JoinSide } from './join-types.js'
 import { type KeyRange, type Roles, type Runs, rangeParams } from './matches.js'
 
 /** Probes of a block and build keys of a tile; as in `nested-loop-join.wesl`. */
-const BLOCK = 2048
+export const PROBE_BLOCK = 2048
 const TILE = 1024
 
 /** Workgroups that keep every core of a large GPU busy. */
@@ -32,7 +32,7 @@ export class NestedLoopJoin {
    */
   record(recorder: Recorder, scratch: Scratch, { probe, build }: Roles<JoinSide>, range: KeyRange): Runs {
     const kernels = range.below + range.above > 0n ? this.#band : this.#equal
-    const blocks = Math.ceil(probe.count / BLOCK)
+    const blocks = Math.ceil(probe.count / PROBE_BLOCK)
     const tiles = Math.ceil(build.count / TILE)
     const segment = TILE * Math.ceil(tiles / Math.min(tiles, Math.ceil(ENOUGH_GROUPS / blocks)))
     const segments = Math.ceil(build.count / segment)

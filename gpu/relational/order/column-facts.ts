@@ -4,7 +4,7 @@ import { GROUP_SIZE } from '../../device/recorder.js'
 import type { DeviceRelation } from '../device-relation.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { RowNumbers } from '../query/fetch.js'
-import { type QueryColumn, valueBits, valueWords } from '../query/query-column.js'
+import { bytesOf, type QueryColumn, ROW_BYTES, valueBits, valueWords } from '../query/query-column.js'
 import type { TableColumn } from '../query/table.js'
 
 /** What is known of the values of some rows, whatever their order. They are meant in their unsigned form that has their order: `i32` with the sign flipped, and so on. */
@@ -235,6 +235,7 @@ export class ColumnMeasurer {
     const buffers = { values, validity: validity ?? absent, rows: chosen?.buffer ?? absent, facts }
     const params = { count, words: valueWords(type), flags, stride: groups * GROUP_SIZE }
     work.recorder.dispatchGroups(this.#kernels.find_column_facts, buffers, params, groups)
+    work.moves({ read: count * (bytesOf(source) + (chosen === undefined ? 0 : ROW_BYTES)) })
     return facts
   }
 }

@@ -3,6 +3,7 @@ import type { Kernel } from '../../device/kernel.js'
 import type { DeviceWord } from '../../primitives/primitives.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { RowNumbers } from '../query/fetch.js'
+import { ROW_BYTES } from '../query/query-column.js'
 import type { Table } from '../query/table.js'
 import { factsOf } from './column-facts.js'
 import { type PackedKey, packKeys } from './packed-keys.js'
@@ -55,6 +56,7 @@ export class GroupStarts {
     this.#mark(work, keys, sorted, rows, flags)
     const total = { buffer: work.words(1), index: 0 }
     primitives.compact(work.recorder, work.scratch, flags, rows, starts, total)
+    work.moves({ read: rows * ROW_BYTES })
     return { ...recorded, order: sorted?.order, count: undefined, total }
   }
 
@@ -76,6 +78,7 @@ export class GroupStarts {
     const buffers = { order: order ?? work.absent, marked: flags, before, starts, output }
     const params = { count: rows, words: 1, ordered: order === undefined ? 0 : 1, further: 0 }
     work.recorder.dispatch(kernel, buffers, params, rows)
+    work.moves({ read: rows * ROW_BYTES * (order === undefined ? 3 : 4) })
     return output
   }
 
@@ -97,6 +100,7 @@ export class GroupStarts {
       const buffers = { keys: inOrder ?? keys, order: order ?? work.absent, flags }
       const params = { count: rows, words: keyWords, ordered: order === undefined ? 0 : 1, further: i }
       work.recorder.dispatch(this.#kernels.mark_group_starts, buffers, params, rows)
+      work.moves({ read: rows * (4 * keyWords + (order === undefined ? 0 : ROW_BYTES)) })
     })
   }
 }

@@ -1,4 +1,4 @@
-import type { DeviceWork } from '../query/device-work.js'
+import { type DeviceWork, movedToSort } from '../query/device-work.js'
 import type { Table } from '../query/table.js'
 import { factsOf } from './column-facts.js'
 import { type PackedKey, packKeys } from './packed-keys.js'
@@ -41,12 +41,12 @@ export function sortKeys(work: DeviceWork, keys: readonly PackedKey[], rows: num
     if (last !== undefined) {
       sortable = work.words(rows * keyWords)
       primitives.gather(work.recorder, column, last.order, sortable, rows, keyWords)
+      work.moves({ read: 4 * rows * (keyWords + 1) })
     }
-    const sorted = primitives.sort(work.recorder, work.scratch, sortable, last?.order, rows, keyWords, {
-      bits,
-    })
+    const { recorder, scratch } = work
+    const sorted = primitives.sort(recorder, scratch, sortable, last?.order, rows, keyWords, { bits })
+    work.moves(movedToSort(rows, keyWords, { bits }))
     last = { order: sorted.values, sorted: sorted.keys }
-    work.movedBytes += rows * 4 * (keyWords + 1) * Math.ceil(bits / 8)
   }
   return last
 }

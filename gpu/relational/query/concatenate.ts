@@ -4,7 +4,7 @@ import { evaluateRows } from '../expressions/evaluate.js'
 import type { RowCode } from '../expressions/row-code.js'
 import type { DeviceWork } from './device-work.js'
 import { unitedDictionary } from './dictionaries.js'
-import { type QueryColumn, valueWords } from './query-column.js'
+import { bytesOf, type QueryColumn, valueWords } from './query-column.js'
 import { Table } from './table.js'
 
 /** The most rows that a table can have: there is a number that is no row's. */
@@ -36,6 +36,7 @@ function joinColumn(work: DeviceWork, parts: readonly Table[], index: number, ro
   let first = 0
   for (const [i, column] of columns.entries()) {
     const { rows: count } = parts[i]!
+    work.moves({ read: count * bytesOf(column) })
     work.recorder.copy(column.values, 0, values, first * bytes, count * bytes)
     if (validity !== undefined) {
       work.kernels.appendBits.record(work.recorder, column.validity, validity, first, count)

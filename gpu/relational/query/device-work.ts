@@ -4,7 +4,7 @@ import { DeviceFull } from '../../device/device-full.js'
 import type { Profiler } from '../../device/profiler.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { Scratch } from '../../memory/scratch.js'
-import type { DeviceWord } from '../../primitives/primitives.js'
+import type { DeviceWord, KeyWords, SortOptions } from '../../primitives/primitives.js'
 import { KnownFacts } from '../order/column-facts.js'
 import type { QueryKernels } from './query-kernels.js'
 
@@ -24,6 +24,12 @@ export function sumFault(number: number): number {
 export function faultySum(faults: number): number | undefined {
   const number = 30 - Math.clz32((faults & -faults) >>> 0)
   return number === SUM_FAULTS - 1 ? undefined : number
+}
+
+/** Bytes of the device's memory. */
+export interface Moved {
+  readonly read: number
+  readonly written: number
 }
 
 /** Something of a step that may have overflowed, which whatever is read next tells. */
@@ -52,8 +58,8 @@ export class DeviceWork {
   /** Faults that were read and not yet taken. */
   #found = 0
   readonly #watched: Watched[] = []
-  /** Bytes that steps have read and written, as far as they are told. */
-  movedBytes = 0
+  /** Bytes that the kernels of steps have gone through so far. */
+  readonly #moved = { read: 0, written: 0 }
   readonly #profiler: Profiler | undefined
   #recorder: Recorder | undefined
 
@@ -84,7 +90,7 @@ export class DeviceWork {
   takeOver(other: DeviceWork): void {
     other.submit()
     this.scratch.takeOver(other.scratch)
-    this.movedBytes += other.movedBytes
+    this.moves(other.moved)
     this.#watched.push(...other.#watched)
   }
 
@@ -103,9 +109,20 @@ export class DeviceWork {
     return this.#recorder
   }
 
-  /** A buffer for results, which count as moved. */
+  /** The bytes that were read and written so far. */
+  get moved(): Moved {
+    return { ...this.#moved }
+  }
+
+  /** Counts bytes that what is recorded reads, and what it writes to other buffers than those of `words`. */
+  moves({ read = 0, written = 0 }: Partial<Moved>): void {
+    this.#moved.read += read
+    this.#moved.written += written
+  }
+
+  /** A buffer for results, which count as written. */
   words(count: number): GPUBuffer {
-    this.movedBytes += count * 4
+    this.moves({ written: count * 4 })
     return this.scratch.words(count)
   }
 
@@ -244,6 +261,16 @@ export class DeviceWork {
     }
     return read
   }
+}
+
+/** What a sort reads and writes: each pass of a byte reads the keys twice, to count digits and to move the pairs. */
+export function movedToSort(
+  count: number,
+  keyWords: KeyWords,
+  { bits = 32 * keyWords, from = 0 }: SortOptions,
+): Moved {
+  const bytes = 4 * count * Math.ceil((bits - from) / 8)
+  return { read: bytes * (2 * keyWords + 1), written: bytes * (keyWords + 1) }
 }
 
 /** Whether something takes more memory than the query may have, or than a buffer can be. */

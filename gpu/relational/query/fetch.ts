@@ -1,6 +1,6 @@
 import type { Device, Kernels } from '../../device/device.js'
 import type { DeviceWork } from './device-work.js'
-import { type QueryColumn, valueWords } from './query-column.js'
+import { bytesOf, type QueryColumn, ROW_BYTES, valueWords } from './query-column.js'
 
 /** Numbers of rows. */
 export interface RowNumbers {
@@ -23,6 +23,7 @@ export class Fetch {
   values(work: DeviceWork, column: QueryColumn, rows: RowNumbers, count: number): QueryColumn {
     const words = valueWords(column.type)
     const values = work.words(count * words)
+    work.moves({ read: count * (ROW_BYTES + bytesOf(column)) })
     if (column.validity === undefined && !rows.outer) {
       work.kernels.primitives.gather(work.recorder, column.values, rows.buffer, values, count, words)
       return { ...column, values }
@@ -45,6 +46,7 @@ export class Fetch {
     const buffer = work.words(count)
     const buffers = { numbers: first.buffer, rows: second.buffer, output: buffer }
     work.recorder.dispatch(this.#kernels.compose_rows, buffers, { count }, count)
+    work.moves({ read: 2 * count * ROW_BYTES })
     const ascending = first.ascending === true && second.ascending === true
     return { buffer, outer: first.outer || second.outer, ascending }
   }

@@ -45,11 +45,11 @@ export class Emit {
     hasRows: boolean,
     columns: readonly QueryColumn[],
   ): Promise<Emitted> {
-    const rows = hasRows ? work.words(bound) : undefined
+    const rows = hasRows ? work.scratch.words(bound) : undefined
     const moves: Move[] = rows === undefined ? [] : [{ kind: 'row', source: undefined, output: rows }]
     const written = columns.map((column) => {
       const words = valueWords(column.type)
-      const values = work.words(bound * words)
+      const values = work.scratch.words(bound * words)
       const validity = column.validity && work.ones(bound)
       moves.push({ kind: words === 2 ? 'wide' : 'word', source: column.values, output: values })
       if (validity !== undefined) moves.push({ kind: 'bit', source: column.validity, output: validity })

@@ -2,7 +2,7 @@ import { type DeviceReads, payloadsOf, type TreeReads } from '../../device-reads
 import type { ScanColumns } from '../../index/read/scan-result.js'
 import type { IndexStructure } from '../../index-structure.js'
 import type { KeyColumn } from '../../keys/key-column.js'
-import type { DeviceWork } from '../query/device-work.js'
+import { type DeviceWork, movedToSort } from '../query/device-work.js'
 import { bitsFor } from '../query/query-column.js'
 import { asksForNaN, type IndexKeys, indexKeys, type KeyCondition } from './index-keys.js'
 
@@ -88,6 +88,7 @@ async function rowsOfKeys(
   let end = 0
   const take = (buffer: GPUBuffer, count: number) => {
     work.recorder.copy(buffer, 0, gathered, 4 * end, 4 * count)
+    work.moves({ read: 4 * count })
     end += count
   }
   found.forEach(({ reads, points, ranges }, i) => {
@@ -107,6 +108,7 @@ async function rowsOfKeys(
   const { primitives } = work.kernels
   const bits = { bits: bitsFor(rows) }
   const sorted = primitives.sort(work.recorder, work.scratch, gathered, undefined, total, 1, bits)
+  work.moves(movedToSort(total, 1, bits))
   return { buffer: sorted.keys, count: total }
 }
 

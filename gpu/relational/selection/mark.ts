@@ -103,7 +103,7 @@ export class Mark {
     if (expression?.passes.fault !== undefined) work.mayHaveFault = true
     const buffers = {
       ...predicate.buffers,
-      ...expression?.code.buffers(work),
+      ...expression?.code.buffers(work, 0),
       ...outputs,
       faults: work.faults,
       arguments: work.upload(asBytes(predicate.arguments)),

@@ -4,7 +4,7 @@ import type { DeviceWord } from '../../primitives/device-count.js'
 import { evaluateCondition } from '../expressions/evaluate.js'
 import { RowCode } from '../expressions/row-code.js'
 import type { DeviceWork } from '../query/device-work.js'
-import { type QueryColumn, valueWords } from '../query/query-column.js'
+import { bytesOf, type QueryColumn, ROW_BYTES, valueWords } from '../query/query-column.js'
 import { Table } from '../query/table.js'
 import { columnsOf } from './condition-columns.js'
 import type { Emit, Emitted } from './emit.js'
@@ -69,6 +69,8 @@ export class SelectionRun {
   readonly #parts: SelectionParts
   readonly #work: DeviceWork
   readonly #request: Request
+  /** Bytes that each kernel hands on for a row, or gives at last. */
+  readonly #handed: number[] = []
 
   constructor(parts: SelectionParts, work: DeviceWork, request: Request) {
     this.#parts = parts
@@ -88,6 +90,7 @@ export class SelectionRun {
       if (isLast && output.kind === 'count') {
         left.push(await mark.count(this.#work, state, groups))
         const counts = await this.#work.read(left)
+        this.#countMoved(counts)
         return { count: counts[i]!, rows: undefined, columns: [], left: counts }
       }
       const marked = await mark.record(this.#work, state, groups)
@@ -164,6 +167,7 @@ export class SelectionRun {
     const { plan, conditions, output } = this.#request
     if (plan.kernels[i]!.hands === 'rows') {
       const passed = await this.#passed(state, marked, 1)
+      this.#handed.push(ROW_BYTES)
       const { rows: list } = await this.#parts.emit.record(this.#work, state, marked, passed.bound, true, [])
       return { ...state, ...passed, list }
     }
@@ -199,11 +203,25 @@ export class SelectionRun {
     return { bound: count!, live: undefined }
   }
 
+  /** Tells what the kernels read and wrote, once it is known how many rows each has left: of those that it looked at the columns of its conditions. */
+  #countMoved(left: readonly number[]): void {
+    const { plan, conditions, columns, rows, options } = this.#request
+    plan.kernels.forEach(({ groups }, i) => {
+      const looked = left[i - 1] ?? options.start?.count ?? rows
+      const numberBytes = isListed(this.#request, i) ? ROW_BYTES : 0
+      const read = new Set(groups.flat().flatMap((number) => columnsOf(conditions[number]!)))
+      const rowBytes = [...read].reduce((sum, column) => sum + bytesOf(columns[column]!), numberBytes)
+      const written = left[i]! * (this.#handed[i] ?? 0)
+      this.#work.moves({ read: looked * rowBytes + written, written })
+    })
+  }
+
   async #output(state: Rows, marked: Marked, left: readonly number[]): Promise<Selected> {
     const { output } = this.#request
     const count = left.at(-1)!
     const columns = output.kind === 'columns' ? output.columns : []
     const emitted = await this.#emit(state, marked, count, output.kind === 'rows', columns)
+    this.#countMoved(left)
     return { count, rows: emitted.rows, columns: emitted.columns, left }
   }
 
@@ -217,6 +235,7 @@ export class SelectionRun {
   ): Promise<Emitted> {
     const { emit } = this.#parts
     const sources = columns.map((number) => state.columns[number]!)
+    this.#handed.push(sources.reduce((sum, source) => sum + bytesOf(source), hasRows ? ROW_BYTES : 0))
     if (!hasRows || state.numbers === undefined) {
       return emit.record(this.#work, state, marked, bound, hasRows, sources)
     }
@@ -229,6 +248,11 @@ export class SelectionRun {
     const written = await emit.record(this.#work, state, marked, bound, false, [numbers, ...sources])
     return { rows: written.columns[0]!.values, columns: written.columns.slice(1) }
   }
+}
+
+/** Whether a kernel of a plan reads its rows at numbers. */
+function isListed({ plan, options }: Request, kernel: number): boolean {
+  return kernel === 0 ? options.start !== undefined : plan.kernels[kernel - 1]!.hands === 'rows'
 }
 
 /** Strings are compared, and expressions evaluated, for rows only that the tests before have left. */
