@@ -15,13 +15,13 @@ export function valueWords(type: ValueType): 1 | 2 {
 /** Bytes of a row's number. */
 export const ROW_BYTES = 4
 
+/** A bit of a row as a part of a byte. */
+const BIT_BYTES = 1 / 8
+
 /** Bytes that a column has for each of its rows. */
 export function bytesOf({ type, validity }: Pick<QueryColumn, 'type' | 'validity'>): number {
   return 4 * valueWords(type) + (validity === undefined ? 0 : BIT_BYTES)
 }
-
-/** A bit of a row as a part of a byte. */
-export const BIT_BYTES = 1 / 8
 
 /** Bits in which the values of a column differ at most: of strings those of their numbers. */
 export function valueBits(type: ValueType, dictionary: StringDictionary | undefined): number {
