@@ -1,77 +1,60 @@
-import type { ColumnSample } from './column-sample.js'
-import { COMMON_ROWS, type Matches, type SideMatches } from './key-matches.js'
-import { isComplete, type Source } from './node-estimate.js'
+import { COMMON_ROWS, type Matches, type RowMatches } from './key-matches.js'
+import { isComplete, type Sampled, type Source } from './node-estimate.js'
 
-/** One side of a band: a column of 32-bit integers. */
-export interface BandSide {
-  readonly source: Source
-  readonly sample: ColumnSample
-}
-
-/** Estimates which rows match by left ≤ right ≤ left + width: each left row those of the right side that lie so. */
-export function matchBand(left: BandSide, right: BandSide, width: number): Matches {
-  const [ofLeft, ofRight] = [new Distribution(left), new Distribution(right)]
-  const found = matchesOf(left, ofRight, (value) => [value, value + width])
-  const finding = matchesOf(right, ofLeft, (value) => [value - width, value])
+/** Estimates which rows match by left ≤ right ≤ left + width, of 32-bit integers: each left row those of the right side that lie so. */
+export function matchBand(left: Sampled, right: Sampled, width: number): Matches {
+  const ofLeft = rowMatches(left, new Distribution(right), (value) => [value, value + width])
+  const ofRight = rowMatches(right, new Distribution(left), (value) => [value - width, value])
+  const pairsOf = ({ weights }: Source, { matches }: RowMatches) =>
+    weights.reduce((sum, weight, row) => sum + weight * matches[row]!, 0)
   // Either side's rows say how many pairs there are: the mean of both.
-  const pairs = (found.pairs + finding.pairs) / 2
-  return { pairs, keys: undefined, left: found.side, right: finding.side }
+  const pairs = (pairsOf(left.source, ofLeft) + pairsOf(right.source, ofRight)) / 2
+  return { pairs, left: ofLeft, right: ofRight }
 }
 
-function matchesOf(
-  { source, sample: { places, values } }: BandSide,
+function rowMatches(
+  { samples: [column] }: Sampled,
   other: Distribution,
   reach: (value: number) => readonly [low: number, high: number],
-): { readonly pairs: number; readonly side: SideMatches } {
+): RowMatches {
+  const { places, values } = column!
   const ofValue = Float64Array.from(values, (value) => other.rowsBetween(...reach(Number(value))))
-  const matches = new Float64Array(places.length)
-  const chance = new Float64Array(places.length)
-  let [pairs, matched] = [0, 0]
-  places.forEach((place, row) => {
-    if (place < 0) return
-    const rows = ofValue[place]!
-    matches[row] = rows
-    chance[row] = other.chanceOf(rows)
-    pairs += source.weights[row]! * rows
-    matched += source.weights[row]! * chance[row]!
-  })
-  return { pairs, side: { matched, matches, chance } }
+  const matches = Float64Array.from(places, (place) => (place < 0 ? 0 : ofValue[place]!))
+  return { matches, chance: matches.map((rows) => other.chanceOf(rows)) }
 }
 
 /** How many rows of a side lie below a value. */
 class Distribution {
   /** Upper ends of stretches, and the rows up to each. */
-  readonly #ends: readonly number[]
-  readonly #rows: readonly number[]
+  readonly #ends: number[] = []
+  readonly #rows: number[] = []
   readonly #isComplete: boolean
 
-  constructor({ source, sample: { places, values } }: BandSide) {
+  constructor({ source, samples: [column] }: Sampled) {
+    const { places, values } = column!
     this.#isComplete = isComplete(source)
     const weights = new Float64Array(values.length)
     const sampled = new Float64Array(values.length)
     places.forEach((place, row) => {
-      if (place < 0) return
+      if (place < 0 || source.weights[row] === 0) return
       weights[place]! += source.weights[row]!
-      sampled[place]! += source.present[row]!
+      sampled[place]!++
     })
-    const [ends, rows]: [number[], number[]] = [[], []]
-    const add = (end: number, up: number) => {
-      ends.push(end)
-      rows.push(up)
-    }
-    let up = 0
+    let rows = 0
     weights.forEach((weight, place) => {
       if (weight === 0) return
       const value = Number(values[place]!)
-      const isKnown = this.#isComplete || sampled[place]! >= COMMON_ROWS
-      // What a sample has not lies around what it has: halfway to the neighbours.
-      const [low, high] = isKnown ? [value - 1, value] : between(values, place)
-      if (ends.length === 0 || ends.at(-1)! < low) add(low, up)
-      up += weight
-      add(high, up)
+      // Rare values lie evenly from the one before on: the sample does not have all of them.
+      const isKnown = this.#isComplete || sampled[place]! >= COMMON_ROWS || this.#ends.length === 0
+      if (isKnown) this.#add(value - 1, rows)
+      rows += weight
+      this.#add(value, rows)
     })
-    this.#ends = ends
-    this.#rows = rows
+  }
+
+  #add(end: number, rows: number): void {
+    this.#ends.push(end)
+    this.#rows.push(rows)
   }
 
   /** Rows from one value to another, both included. */
@@ -96,13 +79,4 @@ class Distribution {
     if (low === this.#ends.length) return rows
     return rows + ((value - end) / (this.#ends[low]! - end)) * (this.#rows[low]! - rows)
   }
-}
-
-/** The stretch around a value that is thought to be like it. */
-function between(values: BigUint64Array, place: number): readonly [low: number, high: number] {
-  const value = Number(values[place]!)
-  const before = place === 0 ? value - 1 : Number(values[place - 1]!)
-  const after = place === values.length - 1 ? value + 1 : Number(values[place + 1]!)
-  const low = place === 0 ? value - 1 : Math.floor((before + value) / 2)
-  return [low, Math.max(value, Math.floor((value + after) / 2))]
 }

@@ -1,14 +1,10 @@
+import type { ColumnSample } from './column-sample.js'
 import { distinctAmong, distinctCount } from './distinct-count.js'
-import {
-  type ColumnOrigin,
-  type NodeColumn,
-  type NodeEstimate,
-  ROWS_PER_VALUE,
-  type Source,
-  weightOf,
-} from './node-estimate.js'
-import { tuplePlaces } from './tuple-places.js'
+import { type NodeColumn, type NodeEstimate, type Origin, type Source, sampledOf } from './node-estimate.js'
+import { sampleKeys } from './sample-keys.js'
 
+/** Different values of columns of which nothing is known, as one in so many rows. */
+const ROWS_PER_VALUE = 10
 /** By how much combinations may be more than the values that one follows from: estimates of both are not exact. */
 const FOLLOWS_WITHIN = 1.05
 
@@ -16,78 +12,59 @@ const FOLLOWS_WITHIN = 1.05
 export function distinctRows(node: NodeEstimate, columns: readonly NodeColumn[]): number {
   if (node.rows <= 1) return node.rows
   const parts = partsOf(columns)
-    .map((part) => ({ part, count: distinctOf(node, part) }))
+    .map((part) => ({ origins: part.flatMap(({ from }) => from ?? []), count: distinctOf(node, part, true) }))
     .sort((a, b) => b.count - a.count)
-  if (parts.length <= 1) return Math.min(node.rows, parts[0]?.count ?? 1)
-  const known = new KnownColumns(node)
+  if (parts.length === 1) return Math.min(node.rows, parts[0]!.count)
+  const known = new Set<Origin>()
   let combinations = 1
-  for (const { part, count } of parts) {
-    const origins = part.flatMap(({ from }) => from ?? [])
-    combinations *= origins.length === 0 ? count : Math.min(count, known.more(origins))
-    known.add(origins)
+  for (const { origins, count } of parts) {
+    combinations *= origins.length === 0 ? count : Math.min(count, combinationsFor(node, known, origins))
+    for (const origin of origins) known.add(origin)
+    addFollowing(node, known)
   }
   return distinctAmong(combinations, node.rows)
 }
 
 /** Different values, null not counted, of columns that are of one source, or of one column. */
 export function distinctValues(node: NodeEstimate, columns: readonly NodeColumn[]): number {
-  const bound = columns.reduce((product, { distinct }) => product * distinct, 1)
-  const source = commonSource(node, columns)
-  if (source === undefined) return Math.min(node.rows, Number.isFinite(bound) ? bound : unknownValues(node))
-  return Math.min(bound, node.rows, sampledDistinct(source, originsOf(columns), false))
+  return Math.min(node.rows, distinctOf(node, columns, false))
 }
 
-/** The source that has all of some columns. */
-export function commonSource(node: NodeEstimate, columns: readonly NodeColumn[]): Source | undefined {
-  const keys = new Set(columns.map(({ from }) => from?.source))
-  const [key] = keys
-  return keys.size === 1 && key !== undefined ? node.sources.get(key) : undefined
+function distinctOf(node: NodeEstimate, columns: readonly NodeColumn[], withNulls: boolean): number {
+  const bound = columns.reduce((product, { distinct, nullable }) => {
+    return product * (distinct + (withNulls && nullable ? 1 : 0))
+  }, 1)
+  const sampled = sampledOf(node, columns)
+  if (sampled !== undefined)
+    return Math.min(bound, sampledDistinct(sampled.source, sampled.samples, withNulls))
+  return Number.isFinite(bound) ? bound : Math.max(1, node.rows / ROWS_PER_VALUE)
 }
 
-/** Columns whose values are known, by source: those that were counted, and what follows from them by columns that were joined. */
-class KnownColumns {
-  readonly #node: NodeEstimate
-  readonly #known = new Map<symbol, Set<ColumnOrigin>>()
-
-  constructor(node: NodeEstimate) {
-    this.#node = node
+/** Combinations of a source's columns for each of what is known of it. */
+function combinationsFor(
+  { sources }: NodeEstimate,
+  known: ReadonlySet<Origin>,
+  [...origins]: readonly Origin[],
+): number {
+  const source = sources.get(origins[0]!.source)
+  if (source === undefined) return 1
+  const before = [...known].filter((origin) => origin.source === origins[0]!.source)
+  const countOf = (origins: readonly Origin[]) => {
+    const samples = [...new Set(origins)].map(({ sample }) => sample)
+    return samples.length === 0 ? 1 : Math.max(1, sampledDistinct(source, samples, true))
   }
+  return Math.max(1, countOf([...before, ...origins]) / countOf(before))
+}
 
-  /** Combinations of a source's columns for each of what is known of it. */
-  more(origins: readonly ColumnOrigin[]): number {
-    const [{ source: key }] = origins as readonly [ColumnOrigin]
-    const known = [...(this.#known.get(key) ?? [])]
-    const source = this.#node.sources.get(key)
-    if (source === undefined) return 1
-    const all = sampledDistinct(source, [...new Set([...known, ...origins])], true)
-    return known.length === 0
-      ? Math.max(1, all)
-      : Math.max(1, all / Math.max(1, sampledDistinct(source, known, true)))
-  }
-
-  add(origins: readonly ColumnOrigin[]): void {
-    for (const origin of origins) this.#knownOf(origin.source).add(origin)
-    const open = this.#node.equal.flatMap(([one, other]) => [[one, other] as const, [other, one] as const])
-    for (let found = true; found; ) {
-      found = false
-      for (const [one, other] of open) {
-        if (this.#knownOf(other.source).has(other) || !this.#follows(one)) continue
-        this.#knownOf(other.source).add(other)
-        found = true
-      }
+/** Adds what follows from known columns by columns that were joined. */
+function addFollowing(node: NodeEstimate, known: Set<Origin>): void {
+  for (let found = true; found; ) {
+    found = false
+    for (const [one, other] of node.equal) {
+      if (known.has(other) || combinationsFor(node, known, [one]) > FOLLOWS_WITHIN) continue
+      known.add(other)
+      found = true
     }
-  }
-
-  #knownOf(source: symbol): Set<ColumnOrigin> {
-    const known = this.#known.get(source) ?? new Set()
-    this.#known.set(source, known)
-    return known
-  }
-
-  #follows(origin: ColumnOrigin): boolean {
-    const known = this.#knownOf(origin.source)
-    if (known.size === 0 || known.has(origin)) return known.has(origin)
-    return this.more([origin]) <= FOLLOWS_WITHIN
   }
 }
 
@@ -101,49 +78,26 @@ function partsOf(columns: readonly NodeColumn[]): readonly (readonly NodeColumn[
   return [...parts.values()]
 }
 
-function distinctOf(node: NodeEstimate, columns: readonly NodeColumn[]): number {
-  const source = commonSource(node, columns)
-  const bound = columns.reduce(
-    (product, { distinct, nullable }) => product * (distinct + (nullable ? 1 : 0)),
-    1,
-  )
-  if (source === undefined) return Number.isFinite(bound) ? bound : unknownValues(node)
-  const isOuter = node.rows - weightOf(source) > 0.5
-  const sampled = sampledDistinct(source, originsOf(columns), true)
-  return Math.max(1, Math.min(bound, sampled + (isOuter ? 1 : 0)))
-}
-
-function originsOf(columns: readonly NodeColumn[]): readonly ColumnOrigin[] {
-  return columns.flatMap(({ from }) => from ?? [])
-}
-
-function unknownValues({ rows }: NodeEstimate): number {
-  return Math.max(1, rows / ROWS_PER_VALUE)
-}
-
 /** Of the rows that are there at all, by those of the sample that are, as if all were equally likely to be there. */
-function sampledDistinct(source: Source, origins: readonly ColumnOrigin[], withNulls: boolean): number {
-  const { of, present } = source
-  const { places, count } = tuplePlaces(
-    origins.map(({ sample }) => sample),
-    withNulls,
-  )
+function sampledDistinct(
+  { of, weights, present }: Source,
+  samples: readonly ColumnSample[],
+  withNulls: boolean,
+): number {
+  const { keys, count } = sampleKeys(samples, withNulls)
   const counts = new Float64Array(count)
-  let [sampled, nulls, presence] = [0, 0, 0]
-  places.forEach((place, row) => {
-    if (place < 0) nulls++
-    if (place < 0 || present[row] === 0) return
-    counts[place]!++
+  let sampled = 0
+  keys.forEach((key, row) => {
+    if (key < 0 || weights[row] === 0) return
+    counts[key]!++
     sampled++
-    presence += present[row]!
   })
   if (sampled === 0) return 0
-  const rows = (of / present.length) * sampled
-  const [only] = origins
-  const isWhole = origins.length === 1 && sampled + (withNulls ? 0 : nulls) === present.length
-  const seen = counts.filter((count) => count > 0)
-  const all = isWhole && only?.indexed !== undefined ? only.indexed : distinctCount(seen, rows)
+  const rows = (of / weights.length) * sampled
+  const all = distinctCount(
+    counts.filter((count) => count > 0),
+    rows,
+  )
   // What is there with some probability, for as many rows as a value has.
-  const share = presence / sampled
-  return share >= 1 ? all : all * (1 - (1 - share) ** (rows / all))
+  return all * (1 - (1 - present) ** (rows / all))
 }

@@ -2,8 +2,15 @@ import { columnsRead, type TypedExpression } from '../../../protocol/query/typed
 import type { NodeOf } from '../node-of.js'
 import { distinctRows } from './distinct-rows.js'
 import { COMMON_ROWS } from './key-matches.js'
-import { type NodeColumn, type NodeEstimate, type Source, unknownColumn } from './node-estimate.js'
-import { tuplePlaces } from './tuple-places.js'
+import {
+  type NodeColumn,
+  type NodeEstimate,
+  type Sampled,
+  type Source,
+  sampledOf,
+  unknownColumn,
+} from './node-estimate.js'
+import { sampleKeys } from './sample-keys.js'
 
 /** A row for each group. */
 export function estimateGroups({ keys, columns }: NodeOf<'groupBy'>, input: NodeEstimate): NodeEstimate {
@@ -22,10 +29,12 @@ export function estimateDistinct(input: NodeEstimate): NodeEstimate {
   const rows = distinctRows(input, columns)
   const only = columns.length === 1 ? rows : Number.POSITIVE_INFINITY
   const sources = new Map<symbol, Source>()
-  for (const key of new Set(columns.map(({ from }) => from?.source))) {
-    if (key === undefined) continue
-    const own = columns.filter(({ from }) => from?.source === key)
-    sources.set(key, groupsOf(input.sources.get(key)!, own, rows))
+  for (const key of input.sources.keys()) {
+    const own = sampledOf(
+      input,
+      columns.filter(({ from }) => from?.source === key),
+    )
+    if (own !== undefined) sources.set(key, groupsOf(own, rows))
   }
   return {
     ...input,
@@ -45,26 +54,22 @@ export function computed(expression: TypedExpression, input: NodeEstimate): Node
 }
 
 /** A sample of groups: one row for each that the sample has. Those that it has often stand for themselves, the others for those that it has not. */
-function groupsOf(source: Source, columns: readonly NodeColumn[], rows: number): Source {
-  const { places } = tuplePlaces(
-    columns.map(({ from }) => from!.sample),
-    true,
-  )
-  const firsts = new Map<number, number>()
-  const grouped = new Float64Array(places.length)
-  places.forEach((place, row) => {
-    if (source.present[row] === 0) return
-    const first = firsts.get(place) ?? row
-    firsts.set(place, first)
-    grouped[first]! += source.grouped?.[row] ?? 1
+function groupsOf({ source, samples }: Sampled, rows: number): Source {
+  const { keys, count } = sampleKeys(samples, true)
+  const [firsts, sampled] = [new Int32Array(count).fill(-1), new Float64Array(count)]
+  keys.forEach((key, row) => {
+    if (source.weights[row] === 0) return
+    if (firsts[key]! < 0) firsts[key] = row
+    sampled[key]!++
   })
-  const isCommon = (row: number) => grouped[row]! >= COMMON_ROWS
-  const common = Math.min(rows, [...firsts.values()].filter(isCommon).length)
-  const rare = (rows - common) / Math.max(1, firsts.size - common)
+  const groups = sampled.reduce((groups, rows) => (rows > 0 ? groups + 1 : groups), 0)
+  const common = Math.min(rows, sampled.filter((rows) => rows >= COMMON_ROWS).length)
+  const rare = (rows - common) / Math.max(1, groups - common)
   return {
-    of: Math.max(rows, firsts.size) * (places.length / Math.max(1, firsts.size)),
-    present: grouped.map((count) => (count > 0 ? 1 : 0)),
-    weights: grouped.map((count, row) => (count === 0 ? 0 : isCommon(row) ? 1 : rare)),
-    grouped,
+    of: Math.max(rows, groups) * (keys.length / Math.max(1, groups)),
+    weights: Float64Array.from(keys, (key, row) =>
+      firsts[key] !== row ? 0 : sampled[key]! >= COMMON_ROWS ? 1 : rare,
+    ),
+    present: 1,
   }
 }

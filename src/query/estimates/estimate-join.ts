@@ -1,15 +1,9 @@
 import type { JoinKind } from '../../../protocol/query/tree.js'
 import type { JoinCondition } from '../../../protocol/query/typed.js'
 import { distinctValues } from './distinct-rows.js'
-import { type JoinSideMatches, joinMatches } from './join-matches.js'
-import {
-  changed,
-  type EqualColumns,
-  type NodeColumn,
-  type NodeEstimate,
-  repeated,
-  type Source,
-} from './node-estimate.js'
+import { joinMatches, type SideMatches } from './join-matches.js'
+import type { RowMatches } from './key-matches.js'
+import { type NodeColumn, type NodeEstimate, type Origin, repeated, type Source } from './node-estimate.js'
 
 /** What is joined by, and which rows of it are wanted. */
 export interface EstimatedJoin {
@@ -17,8 +11,15 @@ export interface EstimatedJoin {
   readonly condition: JoinCondition
 }
 
-/** Which of a side's rows a join gives: a row for each match, those beside the rows without one, or rows with or without a match once. */
-type Given = 'pairs' | 'all' | 'matching' | 'alone'
+/** How often a join gives a row of a side, and the chance that it gives it at all, by the rows that it matches and the chance of one. */
+type Given = (matches: number, chance: number) => readonly [times: number, share: number]
+
+const PAIRS: Given = (matches, chance) => [matches, chance]
+/** With those that match nothing. */
+const ALL: Given = (matches, chance) => [matches + 1 - chance, 1]
+/** Once. */
+const MATCHING: Given = (_, chance) => [chance, chance]
+const ALONE: Given = (_, chance) => [1 - chance, 1 - chance]
 
 /** The rows of a join. */
 export function estimateJoin(
@@ -27,106 +28,88 @@ export function estimateJoin(
   right: NodeEstimate,
 ): NodeEstimate {
   const found = joinMatches(condition, left, right)
-  const columns = joinedColumns(kind, condition, left, right, found.keys)
+  const columns = joinedColumns(kind, condition, left, right)
   if (kind === 'semi' || kind === 'anti') {
-    const isSemi = kind === 'semi'
-    const { matched } = found.left
-    const sources = sourcesOf(left, found.left, found.pairs, isSemi ? 'matching' : 'alone')
-    return { ...columns, rows: isSemi ? matched : left.rows - matched, sources }
+    return { ...columns, ...given(left, found.left, found.pairs, kind === 'semi' ? MATCHING : ALONE) }
   }
-  const keepsLeft = kind === 'left' || kind === 'full'
-  const keepsRight = kind === 'right' || kind === 'full'
-  const ofLeft = sourcesOf(left, found.left, found.pairs, keepsLeft ? 'all' : 'pairs')
-  const ofRight = sourcesOf(right, found.right, found.pairs, keepsRight ? 'all' : 'pairs')
-  const alone =
-    (keepsLeft ? left.rows - found.left.matched : 0) + (keepsRight ? right.rows - found.right.matched : 0)
-  return { ...columns, rows: found.pairs + alone, sources: new Map([...ofLeft, ...ofRight]) }
+  const ofLeft = given(left, found.left, found.pairs, kind === 'left' || kind === 'full' ? ALL : PAIRS)
+  const ofRight = given(right, found.right, found.pairs, kind === 'right' || kind === 'full' ? ALL : PAIRS)
+  return {
+    ...columns,
+    rows: ofLeft.rows + ofRight.rows - found.pairs,
+    sources: new Map([...ofLeft.sources, ...ofRight.sources]),
+  }
 }
 
-function sourcesOf(
+/** What a join gives of a side. */
+function given(
   node: NodeEstimate,
-  { matched, ofSources }: JoinSideMatches,
+  { matched, ofSources }: SideMatches,
   pairs: number,
-  given: Given,
-): ReadonlyMap<symbol, Source> {
-  const share = node.rows === 0 ? 0 : matched / node.rows
-  const often = node.rows === 0 ? 0 : pairs / node.rows
-  return new Map(
-    [...node.sources].map(([key, source]) => {
-      const own = ofSources.get(key)
-      const made =
-        own === undefined ? evenly(source, often, share, given) : byRow(source, own, pairs, matched, given)
-      return [key, made]
-    }),
-  )
+  how: Given,
+): Pick<NodeEstimate, 'rows' | 'sources'> {
+  const rows = Math.max(1, node.rows)
+  // Of sources with no columns that are joined by matches have nothing to do with the values.
+  const [times, share] = how(pairs / rows, matched / rows)
+  const sources = [...node.sources].map(([key, source]) => {
+    const own = ofSources.get(key)
+    const made =
+      own === undefined
+        ? repeated(source, times, share)
+        : byRow(source, scaled(source, own, pairs, matched), how)
+    return [key, made] as const
+  })
+  return { rows: node.rows * times, sources: new Map(sources) }
 }
 
-/** As if matches had nothing to do with the values of the source. */
-function evenly(source: Source, often: number, share: number, given: Given): Source {
-  switch (given) {
-    case 'pairs':
-      return repeated(source, often, share)
-    case 'all':
-      return repeated(source, often + 1 - share, 1)
-    case 'matching':
-      return repeated(source, share)
-    case 'alone':
-      return repeated(source, 1 - share)
-  }
-}
-
-/** Each row of the sample by what it matches, brought to what was estimated of all. */
-function byRow(
-  source: Source,
-  { matches, chance }: { readonly matches: Float64Array; readonly chance: Float64Array },
+/** Matches of each row, brought to what was estimated of all. */
+function scaled(
+  { weights }: Source,
+  { matches, chance }: RowMatches,
   pairs: number,
   matched: number,
-  given: Given,
-): Source {
-  const sum = (values: Float64Array) =>
-    values.reduce((sum, each, row) => sum + each * source.weights[row]!, 0)
-  const [ofMatches, ofChance] = [sum(matches), sum(chance)]
-  const more = ofMatches === 0 ? 0 : pairs / ofMatches
-  const likelier = ofChance === 0 ? 0 : matched / ofChance
-  return changed(source, (row) => {
-    const found = matches[row]! * more
-    const some = Math.min(1, chance[row]! * likelier)
-    switch (given) {
-      case 'pairs':
-        return { weight: found, presence: some }
-      case 'all':
-        return { weight: found + 1 - some, presence: 1 }
-      case 'matching':
-        return { weight: some, presence: some }
-      case 'alone':
-        return { weight: 1 - some, presence: 1 - some }
-    }
-  })
+): RowMatches {
+  const factor = (values: Float64Array, all: number) => {
+    const sum = values.reduce((sum, each, row) => sum + each * weights[row]!, 0)
+    return sum === 0 ? 0 : all / sum
+  }
+  const [more, likelier] = [factor(matches, pairs), factor(chance, matched)]
+  return {
+    matches: matches.map((each) => each * more),
+    chance: chance.map((each) => Math.min(1, each * likelier)),
+  }
 }
 
-/**
- * The columns of a join, and which are equal. Those that are joined by equality have no more values than both sides have together.
- * @param common different values that both sides have, of one pair of columns, if that is known
- */
+function byRow(source: Source, { matches, chance }: RowMatches, how: Given): Source {
+  const weights = new Float64Array(matches.length)
+  let [kept, before] = [0, 0]
+  source.weights.forEach((weight, row) => {
+    const [times, share] = how(matches[row]!, chance[row]!)
+    weights[row] = weight * times
+    if (weights[row] === 0) return
+    kept += weight * share
+    before += weight
+  })
+  return { ...source, weights, present: before === 0 ? 0 : (source.present * kept) / before }
+}
+
+/** The columns of a join, and which are equal. Those that are joined by equality have no more values than both sides have. */
 function joinedColumns(
   kind: JoinKind,
   { pairs, width }: JoinCondition,
   left: NodeEstimate,
   right: NodeEstimate,
-  common: number | undefined,
 ): Pick<NodeEstimate, 'columns' | 'equal'> {
-  const isHalf = kind === 'semi' || kind === 'anti'
   const [ofLeft, ofRight] = [[...left.columns], [...right.columns]]
-  const equal: EqualColumns[] = []
+  const equal: (readonly [Origin, Origin])[] = []
   for (const [l, r] of width === undefined && kind !== 'anti' ? pairs : []) {
     const [one, other] = [left.columns[l]!, right.columns[r]!]
-    const known = pairs.length > 1 ? undefined : common
-    const distinct = known ?? Math.min(distinctValues(left, [one]), distinctValues(right, [other]))
+    const distinct = Math.min(distinctValues(left, [one]), distinctValues(right, [other]))
     if (kind !== 'left' && kind !== 'full') bound(ofLeft, l, distinct)
     if (kind !== 'right' && kind !== 'full') bound(ofRight, r, distinct)
-    if (one.from !== undefined && other.from !== undefined) equal.push([one.from, other.from])
+    if (one.from && other.from) equal.push([one.from, other.from], [other.from, one.from])
   }
-  if (isHalf) return { columns: ofLeft, equal: left.equal }
+  if (kind === 'semi' || kind === 'anti') return { columns: ofLeft, equal: left.equal }
   const outer = (columns: readonly NodeColumn[], isOuter: boolean) =>
     isOuter ? columns.map((column) => ({ ...column, nullable: true })) : columns
   return {

@@ -1,7 +1,13 @@
 import type { Table } from '../../../gpu/relational/query/table.js'
 import type { QueryRun } from '../query-run.js'
 import { COMMON_ROWS } from './key-matches.js'
-import { type NodeColumn, type NodeEstimate, type Source, unknownColumn } from './node-estimate.js'
+import {
+  evenSource,
+  type NodeColumn,
+  type NodeEstimate,
+  type Source,
+  unknownColumn,
+} from './node-estimate.js'
 import { factsOf, sampleAtHand } from './sampled-columns.js'
 
 /**
@@ -21,15 +27,8 @@ export function estimateTable(
     const sample = sampleAtHand(run, column)
     if (sample === undefined) return unknown
     const source = Symbol()
-    const share = table.rows / Math.max(1, sample.of)
-    const scale = sample.of / Math.max(1, sample.values.rows)
-    sources.set(source, {
-      of: sample.of,
-      present: new Float64Array(sample.values.rows).fill(Math.min(1, share)),
-      weights: new Float64Array(sample.values.rows).fill(scale * share),
-      grouped: undefined,
-    })
-    return { ...unknown, from: { source, sample: sample.values, indexed: indexed.get(number) } }
+    sources.set(source, evenSource(sample.of, sample.values.rows, table.rows))
+    return { ...unknown, from: { source, sample: sample.values } }
   })
   return { rows: table.rows, columns, sources, equal: [] }
 }

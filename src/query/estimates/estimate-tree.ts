@@ -6,7 +6,7 @@ import { computed, estimateDistinct, estimateGroups } from './estimate-groups.js
 import { estimateJoin } from './estimate-join.js'
 import { estimateSets } from './estimate-sets.js'
 import { estimateWhere } from './estimate-where.js'
-import { domainOf, type NodeEstimate, repeatedAll } from './node-estimate.js'
+import { evenSource, type NodeEstimate, repeatedAll, unknownColumn } from './node-estimate.js'
 
 /** What is known of a column of a relation. */
 export interface StoredColumnFacts extends ColumnFacts {
@@ -22,6 +22,8 @@ export interface StoredFacts {
   /** By the numbers of its columns. */
   readonly columns: readonly StoredColumnFacts[]
 }
+
+const NO_CONDITION = { pairs: [], width: undefined }
 
 /** Estimates the rows of every node of a tree, from what is known before it runs. */
 export function estimateTree(
@@ -55,7 +57,11 @@ function estimateNode(
     case 'join':
       return estimateJoin(node, estimate(node.left), estimate(node.right))
     case 'product':
-      return product(estimate(node.left), estimate(node.right))
+      return estimateJoin(
+        { kind: 'inner', condition: NO_CONDITION },
+        estimate(node.left),
+        estimate(node.right),
+      )
     case 'union':
     case 'intersect':
     case 'except':
@@ -81,30 +87,15 @@ function knownOf(relations: ReadonlyMap<string, StoredFacts>, name: string): Sto
 }
 
 function scanned({ rows, columns }: StoredFacts, kept: readonly number[]): NodeEstimate {
-  const source = Symbol()
+  const key = Symbol()
   const sampled = columns.find(({ sample }) => sample !== undefined)?.sample?.rows ?? 0
-  const present = new Float64Array(sampled).fill(1)
-  const weights = new Float64Array(sampled).fill(rows / Math.max(1, sampled))
   return {
     rows,
     columns: kept.map((number) => {
-      const { type, nullable, dictionary, sample, indexed } = columns[number]!
-      const facts = { type, nullable, dictionary }
-      const from = sample && { source, sample, indexed }
-      const distinct = Math.min(indexed ?? Number.POSITIVE_INFINITY, domainOf(facts))
-      return { ...facts, from, distinct }
+      const { sample, indexed, ...facts } = columns[number]!
+      return { ...unknownColumn(facts, indexed), from: sample && { source: key, sample } }
     }),
-    sources: new Map([[source, { of: rows, present, weights, grouped: undefined }]]),
+    sources: new Map([[key, evenSource(rows, sampled, rows)]]),
     equal: [],
-  }
-}
-
-function product(left: NodeEstimate, right: NodeEstimate): NodeEstimate {
-  const [ofLeft, ofRight] = [repeatedAll(left, right.rows), repeatedAll(right, left.rows)]
-  return {
-    rows: left.rows * right.rows,
-    columns: [...left.columns, ...right.columns],
-    sources: new Map([...ofLeft.sources, ...ofRight.sources]),
-    equal: [...left.equal, ...right.equal],
   }
 }

@@ -1,35 +1,43 @@
 import type { JoinCondition } from '../../../protocol/query/typed.js'
 import { matchBand } from './band-matches.js'
-import { commonSource, distinctValues } from './distinct-rows.js'
-import { type Matches, matchKeys } from './key-matches.js'
-import { shareKeys } from './key-side.js'
-import type { NodeColumn, NodeEstimate } from './node-estimate.js'
+import { distinctValues } from './distinct-rows.js'
+import { type Matches, matchKeys, type RowMatches } from './key-matches.js'
+import { type NodeColumn, type NodeEstimate, type Sampled, sampledOf } from './node-estimate.js'
+import { shareKeys } from './sample-keys.js'
 
-/** What the rows of a side match, all conditions together. */
-export interface JoinSideMatches {
-  /** Rows that match something. */
-  readonly matched: number
-  /** Of sources that have columns that are joined by, for each row of the sample: how many rows it matches, and the chance of one at least. */
-  readonly ofSources: ReadonlyMap<symbol, { readonly matches: Float64Array; readonly chance: Float64Array }>
-}
-
-/** Pairs of rows that match. */
+/** How the rows of two nodes match, all conditions together. */
 export interface JoinMatches {
   readonly pairs: number
-  /** Different values that both sides have, of one pair of columns whose samples tell. */
-  readonly keys: number | undefined
-  readonly left: JoinSideMatches
-  readonly right: JoinSideMatches
+  readonly left: SideMatches
+  readonly right: SideMatches
 }
 
-/** How rows match by some of the pairs of columns: all those of the same two sources. */
+export interface SideMatches {
+  /** Rows that match something. */
+  readonly matched: number
+  /** Of sources with columns that are joined by: what each row of the sample finds, compared with its others. */
+  readonly ofSources: ReadonlyMap<symbol, RowMatches>
+}
+
+/** Columns that are joined by, in pairs: all those of the same two sources, or one pair alone. */
 interface Part {
-  /** Of all pairs of rows, and of the rows of either side, those that match. */
+  readonly left: NodeColumn[]
+  readonly right: NodeColumn[]
+}
+
+/** How rows match by a part. */
+interface PartMatches {
+  /** Of all pairs of rows, those that match. */
   readonly share: number
-  readonly leftShare: number
-  readonly rightShare: number
+  readonly left: PartSide
+  readonly right: PartSide
+}
+
+interface PartSide {
+  /** Of its rows, those that match something. */
+  readonly share: number
   /** Undefined where no samples tell. */
-  readonly told: { readonly left: symbol; readonly right: symbol; readonly matches: Matches } | undefined
+  readonly told: { readonly key: symbol; readonly rows: RowMatches } | undefined
 }
 
 /** Where nothing is known of its columns, a band gives as many rows as the larger side has, and half of the rows match. */
@@ -41,117 +49,89 @@ export function joinMatches(
   left: NodeEstimate,
   right: NodeEstimate,
 ): JoinMatches {
-  const groups = new Map<string, [NodeColumn[], NodeColumn[]]>()
-  const numbers = new Map<symbol | undefined, number>()
-  const numberOf = (key: symbol | undefined) => {
-    const number = numbers.get(key) ?? numbers.size
-    numbers.set(key, number)
-    return number
-  }
+  const parts: Part[] = []
   for (const [l, r] of pairs) {
     const [ofLeft, ofRight] = [left.columns[l]!, right.columns[r]!]
-    const isTold = ofLeft.from !== undefined && ofRight.from !== undefined
-    const name = isTold
-      ? `${numberOf(ofLeft.from.source)} ${numberOf(ofRight.from.source)}`
-      : `alone ${l} ${r}`
-    const group = groups.get(name) ?? [[], []]
-    group[0].push(ofLeft)
-    group[1].push(ofRight)
-    groups.set(name, group)
+    const same = parts.find((part) => isBeside(part.left[0]!, ofLeft) && isBeside(part.right[0]!, ofRight))
+    same?.left.push(ofLeft)
+    same?.right.push(ofRight)
+    if (same === undefined) parts.push({ left: [ofLeft], right: [ofRight] })
   }
-  const parts = Array.from(groups.values(), ([ofLeft, ofRight]) =>
-    partOf(left, right, ofLeft, ofRight, width),
-  )
-  return together(parts, left, right)
+  const matches = parts.map((part) => matchPart(part, width, left, right))
+  const found = matches.reduce((rows, { share }) => rows * share, left.rows * right.rows)
+  const sideOf = (name: 'left' | 'right', rows: number): SideMatches => {
+    const sides = matches.map((part) => part[name])
+    const share = sides.reduce((least, { share }) => Math.min(least, share), 1)
+    return { matched: Math.min(found, rows * share), ofSources: together(sides) }
+  }
+  return { pairs: found, left: sideOf('left', left.rows), right: sideOf('right', right.rows) }
 }
 
-function partOf(
+function isBeside(one: NodeColumn, other: NodeColumn): boolean {
+  return one.from !== undefined && one.from.source === other.from?.source
+}
+
+function matchPart(
+  part: Part,
+  width: number | undefined,
   left: NodeEstimate,
   right: NodeEstimate,
-  ofLeft: readonly NodeColumn[],
-  ofRight: readonly NodeColumn[],
-  width: number | undefined,
-): Part {
-  const [leftSource, rightSource] = [commonSource(left, ofLeft), commonSource(right, ofRight)]
-  const [l, r] = [ofLeft[0]!.from, ofRight[0]!.from]
-  const distinct = { left: distinctValues(left, ofLeft), right: distinctValues(right, ofRight) }
-  if (leftSource === undefined || rightSource === undefined || l === undefined || r === undefined) {
-    return width === undefined ? untold(distinct.left, distinct.right) : untoldBand(left.rows, right.rows)
+): PartMatches {
+  const [l, r] = [sampledOf(left, part.left), sampledOf(right, part.right)]
+  if (width !== undefined) {
+    if (l === undefined || r === undefined) return untoldBand(left.rows, right.rows)
+    return told(l, r, matchBand(l, r, width), left.rows, right.rows)
   }
-  const matches =
-    width === undefined
-      ? byKeys()
-      : matchBand({ source: leftSource, sample: l.sample }, { source: rightSource, sample: r.sample }, width)
-  return {
-    share: matches.pairs / Math.max(1, left.rows * right.rows),
-    leftShare: matches.left.matched / Math.max(1, left.rows),
-    rightShare: matches.right.matched / Math.max(1, right.rows),
-    told: { left: l.source, right: r.source, matches },
-  }
+  const distinct = [distinctValues(left, part.left), distinctValues(right, part.right)] as const
+  if (l === undefined || r === undefined) return untold(...distinct)
+  const keys = shareKeys(part.left, part.right)
+  const found = matchKeys({ ...l, distinct: distinct[0] }, { ...r, distinct: distinct[1] }, keys)
+  return told(l, r, found, left.rows, right.rows)
+}
 
-  function byKeys(): Matches {
-    const keys = shareKeys(ofLeft, ofRight)
-    return matchKeys(
-      { source: leftSource!, keys: keys.left, distinct: distinct.left },
-      { source: rightSource!, keys: keys.right, distinct: distinct.right },
-      keys.count,
-    )
+function told(
+  left: Sampled,
+  right: Sampled,
+  found: Matches,
+  leftRows: number,
+  rightRows: number,
+): PartMatches {
+  const sideOf = ({ key, source: { weights } }: Sampled, rows: RowMatches, of: number): PartSide => {
+    const matched = weights.reduce((sum, weight, row) => sum + weight * rows.chance[row]!, 0)
+    return { share: matched / Math.max(1, of), told: { key, rows } }
+  }
+  return {
+    share: found.pairs / Math.max(1, leftRows * rightRows),
+    left: sideOf(left, found.left, leftRows),
+    right: sideOf(right, found.right, rightRows),
   }
 }
 
 /** As if all values came equally often, and the side with fewer had them all from the other. */
-function untold(left: number, right: number): Part {
-  const most = Math.max(1, left, right)
+function untold(left: number, right: number): PartMatches {
   return {
-    share: 1 / most,
-    leftShare: Math.min(1, right / Math.max(1, left)),
-    rightShare: Math.min(1, left / Math.max(1, right)),
-    told: undefined,
+    share: 1 / Math.max(1, left, right),
+    left: { share: Math.min(1, right / Math.max(1, left)), told: undefined },
+    right: { share: Math.min(1, left / Math.max(1, right)), told: undefined },
   }
 }
 
-function untoldBand(left: number, right: number): Part {
-  const share = 1 / Math.max(1, Math.min(left, right))
-  return { share, leftShare: UNKNOWN_MATCHED, rightShare: UNKNOWN_MATCHED, told: undefined }
+function untoldBand(left: number, right: number): PartMatches {
+  const side = { share: UNKNOWN_MATCHED, told: undefined }
+  return { share: 1 / Math.max(1, Math.min(left, right)), left: side, right: side }
 }
 
-function together(parts: readonly Part[], left: NodeEstimate, right: NodeEstimate): JoinMatches {
-  const share = parts.reduce((product, part) => product * part.share, 1)
-  const pairs = left.rows * right.rows * share
-  const side = (name: 'left' | 'right', rows: number, others: number): JoinSideMatches => {
-    const shares = parts.map((part) => part[`${name}Share`])
-    const matched = Math.min(pairs, rows * Math.min(1, ...shares))
-    const keys = new Set(parts.flatMap(({ told }) => (told === undefined ? [] : [told[name]])))
-    return { matched, ofSources: new Map([...keys].map((key) => [key, ofSource(parts, name, key, others)])) }
+/** By source, what its rows find in all parts that tell. */
+function together(sides: readonly PartSide[]): ReadonlyMap<symbol, RowMatches> {
+  const found = new Map<symbol, RowMatches>()
+  for (const { told } of sides) {
+    if (told === undefined) continue
+    const { key, rows } = told
+    const before = found.get(key)
+    found.set(key, {
+      matches: rows.matches.map((each, row) => each * (before?.matches[row] ?? 1)),
+      chance: rows.chance.map((each, row) => Math.min(each, before?.chance[row] ?? 1)),
+    })
   }
-  const [only] = parts
-  const keys = parts.length === 1 ? only?.told?.matches.keys : undefined
-  return {
-    pairs,
-    keys,
-    left: side('left', left.rows, right.rows),
-    right: side('right', right.rows, left.rows),
-  }
-}
-
-/** What each row of a source matches, by what is known of it and what is of others on average. */
-function ofSource(
-  parts: readonly Part[],
-  name: 'left' | 'right',
-  key: symbol,
-  others: number,
-): { readonly matches: Float64Array; readonly chance: Float64Array } {
-  const own = parts.flatMap(({ told }) => (told?.[name] === key ? [told.matches[name]] : []))
-  const rest = parts.filter(({ told }) => told?.[name] !== key)
-  const share = rest.reduce((product, part) => product * part.share, 1)
-  const matches = own[0]!.matches.map(
-    (_, row) =>
-      others * share * own.reduce((product, each) => product * (each.matches[row]! / Math.max(1, others)), 1),
-  )
-  const most = Math.min(1, ...rest.map((part) => part[`${name}Share`]))
-  const chance = matches.map((found, row) => {
-    const least = own.reduce((least, each) => Math.min(least, each.chance[row]!), most)
-    return parts.length === 1 ? least : Math.min(least, found)
-  })
-  return { matches, chance }
+  return found
 }

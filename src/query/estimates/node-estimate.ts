@@ -1,30 +1,21 @@
 import type { ColumnFacts } from '../conditions/column-domain.js'
-import type { ColumnSample } from './column-sample.js'
+import type { ColumnSample, EstimatedColumn } from './column-sample.js'
 
 /** Rows that a sample was drawn from, as a node has them: those of a relation, or of its groups. */
 export interface Source {
   /** Rows that the sample was drawn from. */
   readonly of: number
-  /** For each row of the sample: the share of rows like it that the node has, be it once or more often. */
-  readonly present: Float64Array
   /** For each row of the sample: the node's rows that it stands for. Where they are less than the node's, the others are null. */
   readonly weights: Float64Array
-  /** Of groups, for each row of the sample: how many the sample had in its group. */
-  readonly grouped: Float64Array | undefined
+  /** Of the rows that those of the sample with a weight stand for: the share that the node has, be it once or more often. */
+  readonly present: number
 }
 
 /** Where the values of a column come from. */
-export interface ColumnOrigin {
-  readonly source: symbol
-  readonly sample: ColumnSample
-  /** Different values in all that the sample was drawn from, where an index knows. */
-  readonly indexed: number | undefined
-}
+export type Origin = NonNullable<EstimatedColumn['from']>
 
 /** A column of a node. */
-export interface NodeColumn extends ColumnFacts {
-  /** Undefined of values that no sample has. */
-  readonly from: ColumnOrigin | undefined
+export interface NodeColumn extends EstimatedColumn {
   /** Different values at most, null not counted, whatever the sample has; infinite where nobody knows. */
   readonly distinct: number
 }
@@ -34,38 +25,54 @@ export interface NodeEstimate {
   readonly rows: number
   readonly columns: readonly NodeColumn[]
   readonly sources: ReadonlyMap<symbol, Source>
-  /** Columns of sources, given any more or not, that are equal in each row in which both have values. */
-  readonly equal: readonly EqualColumns[]
+  /** Columns of sources, given any more or not, that are equal in each row in which both have values: each pair both ways. */
+  readonly equal: readonly (readonly [Origin, Origin])[]
 }
 
-export type EqualColumns = readonly [ColumnOrigin, ColumnOrigin]
+/** Columns of a node that one sample has. */
+export interface Sampled {
+  readonly key: symbol
+  readonly source: Source
+  readonly samples: readonly ColumnSample[]
+}
 
-/** Different values of a column of which nothing is known, as one in so many rows. */
-export const ROWS_PER_VALUE = 10
+/** Undefined of columns that are of several sources, or of none. */
+export function sampledOf(
+  { sources }: NodeEstimate,
+  columns: readonly EstimatedColumn[],
+): Sampled | undefined {
+  const [key, ...others] = new Set(columns.map(({ from }) => from?.source))
+  const source = key && sources.get(key)
+  if (key === undefined || source === undefined || others.length > 0) return undefined
+  return { key, source, samples: columns.map(({ from }) => from!.sample) }
+}
 
-/** Rows that each row of a sample stands for where all of them are there once. */
-function scaleOf({ of, present }: Source): number {
-  return of / Math.max(1, present.length)
+/** A source whose rows are all there once, or whichever of them. */
+export function evenSource(of: number, sampled: number, rows: number): Source {
+  return {
+    of,
+    weights: new Float64Array(sampled).fill(rows / Math.max(1, sampled)),
+    present: Math.min(1, rows / Math.max(1, of)),
+  }
 }
 
 /** Whether the sample is all there is. */
-export function isComplete({ of, present }: Source): boolean {
-  return present.length >= of
+export function isComplete({ of, weights }: Source): boolean {
+  return weights.length >= of
 }
 
-/** The source with a factor for the weight, and one for the presence, of each row. */
-export function changed(
-  source: Source,
-  factors: (row: number) => { readonly weight: number; readonly presence: number },
-): Source {
-  const weights = source.weights.slice()
-  const present = source.present.slice()
-  for (let row = 0; row < weights.length; row++) {
-    const { weight, presence } = factors(row)
-    weights[row]! *= weight
-    present[row]! *= presence
-  }
-  return { ...source, present, weights }
+/** Rows that each row of a sample stands for where all of them are there once. */
+export function scaleOf({ of, weights }: Source): number {
+  return of / Math.max(1, weights.length)
+}
+
+export function sumOf(amounts: Float64Array): number {
+  return amounts.reduce((sum, each) => sum + each, 0)
+}
+
+/** Rows of the sample that the node has rows of. */
+export function weightedRows({ weights }: Source): number {
+  return weights.reduce((count, weight) => (weight > 0 ? count + 1 : count), 0)
 }
 
 /**
@@ -73,23 +80,20 @@ export function changed(
  * @param share of the rows that are there at all
  */
 export function repeated(source: Source, times: number, share: number = Math.min(1, times)): Source {
-  if (share >= 1) return changed(source, () => ({ weight: times, presence: 1 }))
-  const scale = scaleOf(source)
-  return changed(source, (row) => {
-    const copies = source.present[row] === 0 ? 1 : source.weights[row]! / (scale * source.present[row]!)
-    return { weight: times, presence: 1 - (1 - share) ** Math.max(1, copies) }
-  })
+  const rows = weightedRows(source) * scaleOf(source) * source.present
+  const copies = Math.max(1, sumOf(source.weights) / Math.max(1, rows))
+  const kept = share >= 1 ? 1 : 1 - (1 - share) ** copies
+  return {
+    ...source,
+    weights: source.weights.map((weight) => weight * times),
+    present: source.present * kept,
+  }
 }
 
 /** Some of the node's rows, whichever they are. */
 export function repeatedAll(node: NodeEstimate, times: number): NodeEstimate {
   const sources = new Map([...node.sources].map(([key, source]) => [key, repeated(source, times)]))
   return { ...node, rows: node.rows * times, sources }
-}
-
-/** The node's rows in which a source has a row. */
-export function weightOf({ weights }: Source): number {
-  return weights.reduce((sum, weight) => sum + weight, 0)
 }
 
 /** A column whose values nobody has a sample of. */
@@ -100,7 +104,7 @@ export function unknownColumn(facts: ColumnFacts, distinct: number = Number.POSI
 }
 
 /** Different values that a column may have by its type and dictionary. */
-export function domainOf({ type, dictionary }: ColumnFacts): number {
+function domainOf({ type, dictionary }: ColumnFacts): number {
   if (type === 'boolean') return 2
   return type === 'string' && dictionary !== undefined ? dictionary.size : Number.POSITIVE_INFINITY
 }
