@@ -2,14 +2,14 @@ import { JOIN_ALGORITHMS } from '../../gpu/relational/joins/join-types.js'
 import type { JoinExplanation, QueryExplanation } from '../../protocol/query/explanation.js'
 import { inputsOf, type TypedNode } from '../../protocol/query/typed.js'
 import { estimateTree } from './estimates/estimate-tree.js'
-import { readStoredFacts } from './estimates/stored-facts.js'
+import { readAllSamples } from './estimates/sampled-columns.js'
 import type { QueryRun } from './query-run.js'
 import type { StepFigures } from './step-figures.js'
 
 /** The tree of a query that was carried out, with the figures of its steps beside what was to be expected of them. */
 export async function explain(run: QueryRun, root: TypedNode): Promise<QueryExplanation> {
-  const facts = await readStoredFacts(run.work, run.relations, root)
-  return explainNode(run, root, estimateTree(root, facts))
+  await readAllSamples(run, root)
+  return explainNode(run, root, estimateTree(root, run))
 }
 
 function explainNode(

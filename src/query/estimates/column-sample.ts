@@ -32,7 +32,7 @@ export class ColumnSample {
   /** Rows of the sample. */
   readonly rows: number
   /** Of the relation. */
-  readonly #of: number
+  readonly of: number
   readonly #column: SampledColumn
   readonly #sorted: BigUint64Array
   /** Rows in the order of `sorted`. */
@@ -47,7 +47,7 @@ export class ColumnSample {
     const present = Uint32Array.from({ length: this.rows }, (_, row) => row).filter((row) => this.#has(row))
     this.#order = sortedBy(present, keys)
     this.#sorted = BigUint64Array.from(this.#order, (row) => keys[row]!)
-    this.#of = sample.of
+    this.of = sample.of
   }
 
   /** The different values, ascending. */
@@ -67,7 +67,7 @@ export class ColumnSample {
 
   /** The share of the relation's rows whose value is in a set. The sample has a row at least. */
   shareOf({ intervals, nulls }: ValueSet): number {
-    const isComplete = this.rows >= this.#of
+    const isComplete = this.rows >= this.of
     const least = isComplete || intervals.length > MANY_INTERVALS ? 0 : COUNTED
     let found = 0
     let from = 0
@@ -93,7 +93,7 @@ export class ColumnSample {
     if (near.length === 0 || high < least || low > most) return 0
     const counts = new Map<bigint, number>()
     for (const value of near) counts.set(value, (counts.get(value) ?? 0) + 1)
-    const distinct = distinctCount(counts.values(), (near.length * this.#of) / this.rows)
+    const distinct = distinctCount(counts.values(), (near.length * this.of) / this.rows)
     const span = Number((high < most ? high : most) - (low > least ? low : least)) + 1
     return near.length * Math.min(1, Math.max(span / (Number(most - least) + 1), 1 / distinct))
   }

@@ -11,35 +11,35 @@ const HOLDS: Readonly<Record<ComparisonOp, (left: bigint, right: bigint) => bool
   '>=': (left, right) => left >= right,
 }
 
-/** A bit for each row of a sample for which something is true, and one for each for which it is false; null is neither. */
-interface Truth {
-  readonly yes: Uint32Array
-  readonly no: Uint32Array
-}
+/** Whether something is true for a row of a sample: 1, false: −1, or null: 0. So `not` turns the sign, `and` is the least, and `or` the most. */
+type Truth = (row: number) => number
 
 /** A bit for each row of a sample that satisfies comparisons of two of its columns each; undefined of other expressions. */
 export function comparedRows(
   expression: TypedExpression,
   columns: readonly EstimatedColumn[],
 ): Uint32Array | undefined {
-  const sources = new Set(columnsRead(expression).map((column) => columns[column]!.from?.source))
-  return sources.size === 1 ? truthOf(expression, columns)?.yes : undefined
+  const sampled = columnsRead(expression).map((column) => columns[column]!.from)
+  const [first] = sampled
+  if (first === undefined || sampled.some((from) => from?.source !== first.source)) return undefined
+  const truth = truthOf(expression, columns)
+  if (truth === undefined) return undefined
+  const bits = new Uint32Array(Math.ceil(first.sample.rows / 32))
+  for (let row = 0; row < first.sample.rows; row++) if (truth(row) > 0) bits[row >> 5]! |= 1 << (row & 31)
+  return bits
 }
 
 function truthOf(expression: TypedExpression, columns: readonly EstimatedColumn[]): Truth | undefined {
   switch (expression.kind) {
     case 'not': {
       const truth = truthOf(expression.args[0], columns)
-      return truth && { yes: truth.no, no: truth.yes }
+      return truth && ((row) => -truth(row))
     }
     case 'and':
     case 'or': {
       const [left, right] = expression.args.map((argument) => truthOf(argument, columns))
-      if (left === undefined || right === undefined) return undefined
-      const [both, some] = expression.kind === 'and' ? (['yes', 'no'] as const) : (['no', 'yes'] as const)
-      const ofBoth = left[both].map((word, i) => word & right[both][i]!)
-      const ofSome = left[some].map((word, i) => word | right[some][i]!)
-      return expression.kind === 'and' ? { yes: ofBoth, no: ofSome } : { yes: ofSome, no: ofBoth }
+      const choose = expression.kind === 'and' ? Math.min : Math.max
+      return left && right && ((row) => choose(left(row), right(row)))
     }
     case 'comparison':
       return compared(expression, columns)
@@ -57,14 +57,9 @@ function compared(
   // Strings are known by their numbers.
   if (left.type !== right.type || left.dictionary !== right.dictionary) return undefined
   const [ofLeft, ofRight] = [left.from.sample, right.from.sample]
-  const holds = HOLDS[op]
-  const words = Math.ceil(ofLeft.rows / 32)
-  const truth = { yes: new Uint32Array(words), no: new Uint32Array(words) }
-  ofLeft.places.forEach((place, row) => {
-    const other = ofRight.places[row]!
-    if (place < 0 || other < 0) return
-    const bits = holds(ofLeft.values[place]!, ofRight.values[other]!) ? truth.yes : truth.no
-    bits[row >> 5]! |= 1 << (row & 31)
-  })
-  return truth
+  return (row) => {
+    const [place, other] = [ofLeft.places[row]!, ofRight.places[row]!]
+    if (place < 0 || other < 0) return 0
+    return HOLDS[op](ofLeft.values[place]!, ofRight.values[other]!) ? 1 : -1
+  }
 }

@@ -5,8 +5,8 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import type { Implied } from '../conditions/normalise.js'
 import type { EstimatedColumn } from './column-sample.js'
 import { comparedRows } from './compare-columns.js'
-import { anyShare, defaultShare } from './default-share.js'
 import { lowest, sizeOf } from './masks.js'
+import { unknownShare } from './unknown-share.js'
 
 /** Conditions that a mask has bits for. */
 const MOST_CONDITIONS = 31
@@ -37,8 +37,8 @@ export class Estimates {
       )
     }
     this.#conditions = [
-      ...conditions.map((condition) => new EstimatedCondition(condition, columns, undefined)),
-      ...implied.map(({ condition, by }) => new EstimatedCondition(condition, columns, by)),
+      ...conditions.map((condition) => estimated(condition, columns)),
+      ...implied.map(({ condition, by }) => estimated(condition, columns, by)),
     ]
   }
 
@@ -129,63 +129,48 @@ export function shareOfAll(conditions: readonly Condition[], columns: readonly E
   return share
 }
 
-/** What is known of one condition, found out when it is asked for. */
-class EstimatedCondition {
+/** What is known of one condition. */
+interface EstimatedCondition {
+  readonly impliedBy: number | undefined
+  /** The share of rows that satisfy it. */
+  readonly share: number
   readonly source: symbol | undefined
   /** Rows of the sample. */
   readonly rows: number
-  readonly impliedBy: number | undefined
-  readonly #condition: Condition
-  readonly #columns: readonly EstimatedColumn[]
-  #bits: Uint32Array | undefined | 'unasked' = 'unasked'
-  #count: number | undefined
-  #share: number | undefined
-
-  constructor(condition: Condition, columns: readonly EstimatedColumn[], impliedBy: number | undefined) {
-    const { from } = columns[columnsOf(condition)[0] ?? 0] ?? { from: undefined }
-    this.source = from?.source
-    this.rows = from?.sample.rows ?? 0
-    this.impliedBy = impliedBy
-    this.#condition = condition
-    this.#columns = columns
-  }
-
   /** A bit for each row of the sample, where one sample has all of its columns. */
-  get bits(): Uint32Array | undefined {
-    if (this.#bits === 'unasked') this.#bits = bitsOf(this.#condition, this.#columns)
-    return this.#bits
-  }
+  readonly bits: Uint32Array | undefined
+}
 
-  /** Rows of the sample that satisfy it. */
-  get count(): number {
-    this.#count ??= this.bits === undefined ? 0 : countBits(this.bits)
-    return this.#count
-  }
+function estimated(
+  condition: Condition,
+  columns: readonly EstimatedColumn[],
+  impliedBy?: number,
+): EstimatedCondition {
+  const from = columns[columnsOf(condition)[0] ?? 0]?.from
+  const bits = bitsOf(condition, columns)
+  const rows = from?.sample.rows ?? 0
+  return { impliedBy, share: shareOf(condition, columns, bits, rows), source: from?.source, rows, bits }
+}
 
-  /** The share of rows that satisfy it. */
-  get share(): number {
-    this.#share ??= this.#shareOf(this.#condition)
-    return this.#share
-  }
+function shareOf(
+  condition: Condition,
+  columns: readonly EstimatedColumn[],
+  bits: Uint32Array | undefined,
+  rows: number,
+): number {
+  const sample = condition.kind === 'values' ? columns[condition.column]!.from?.sample : undefined
+  if (condition.kind === 'values' && sample !== undefined && rows > 0) return sample.shareOf(condition.set)
+  const unseen = condition.kind === 'any' ? anyShare(condition.branches, columns) : unknownShare(condition, columns)
+  // One row among those of the sample is as if it were known beforehand.
+  return bits === undefined || rows === 0 ? unseen : (countBits(bits) + unseen) / (rows + 1)
+}
 
-  #shareOf(condition: Condition): number {
-    const columns = this.#columns
-    if (condition.kind === 'values') {
-      const sample = columns[condition.column]!.from?.sample
-      if (sample === undefined || sample.rows === 0) return defaultShare(condition, columns)
-      return sample.shareOf(condition.set)
-    }
-    const partShare = (part: Condition) => new EstimatedCondition(part, columns, undefined).share
-    const fallback = () =>
-      condition.kind === 'any'
-        ? anyShare(
-            condition.branches.map((branch) => branch.reduce((share, part) => share * partShare(part), 1)),
-          )
-        : defaultShare(condition, columns)
-    if (this.bits === undefined || this.rows === 0) return fallback()
-    // One row among those of the sample is as if it were known beforehand.
-    return (this.count + fallback()) / (this.rows + 1)
-  }
+/** As if conditions had nothing to do with each other. */
+function anyShare(branches: readonly (readonly Condition[])[], columns: readonly EstimatedColumn[]): number {
+  const none = branches.map((branch) => {
+    return 1 - branch.reduce((share, part) => share * estimated(part, columns).share, 1)
+  })
+  return 1 - none.reduce((product, share) => product * share, 1)
 }
 
 /** Which rows of the sample satisfy a condition, a bit for each; undefined where no sample can tell. */
@@ -235,7 +220,7 @@ function areCorrelated(a: EstimatedCondition, b: EstimatedCondition): boolean {
   const [ofA, ofB] = [a.bits, b.bits]
   if (ofA === undefined || ofB === undefined) return false
   const { rows } = a
-  const [x, y] = [a.count / rows, b.count / rows]
+  const [x, y] = [countBits(ofA) / rows, countBits(ofB) / rows]
   let both = 0
   for (let i = 0; i < ofA.length; i++) both += sizeOf(ofA[i]! & ofB[i]!)
   // Of a hypergeometric distribution.

@@ -1,14 +1,7 @@
 import type { Table } from '../../../gpu/relational/query/table.js'
-import type { QueryRun } from '../query-run.js'
 import { COMMON_ROWS } from './key-matches.js'
-import {
-  evenSource,
-  type NodeColumn,
-  type NodeEstimate,
-  type Source,
-  unknownColumn,
-} from './node-estimate.js'
-import { factsOf, sampleAtHand } from './sampled-columns.js'
+import { evenSource, type NodeColumn, type NodeEstimate, unknownColumn } from './node-estimate.js'
+import { estimatedColumns, type Origins } from './sampled-columns.js'
 
 /**
  * What is thought of the values of a table that is there, from the samples that are at hand, so that nothing is waited for: as if its rows had been
@@ -16,21 +9,22 @@ import { factsOf, sampleAtHand } from './sampled-columns.js'
  * @param indexed different values of columns, by their numbers, where an index knows
  */
 export function estimateTable(
-  run: Pick<QueryRun, 'originOf'>,
+  run: Origins,
   table: Table,
   indexed: ReadonlyMap<number, number> = new Map(),
 ): NodeEstimate {
-  const sources = new Map<symbol, Source>()
-  const columns = table.columns.map((column, number): NodeColumn => {
-    const facts = factsOf(column)
-    const unknown = unknownColumn(facts, indexed.get(number))
-    const sample = sampleAtHand(run, column)
-    if (sample === undefined) return unknown
-    const source = Symbol()
-    sources.set(source, evenSource(sample.of, sample.values.rows, table.rows))
-    return { ...unknown, from: { source, sample: sample.values } }
+  const columns = estimatedColumns(run, table, new Set(table.columns.keys()))
+  const sources = columns.flatMap(({ from }) => {
+    return from === undefined ? [] : [[from.source, evenSource(from.sample, table.rows)] as const]
   })
-  return { rows: table.rows, columns, sources, equal: [] }
+  return {
+    rows: table.rows,
+    columns: columns.map((column, number) => {
+      return { ...unknownColumn(column, indexed.get(number)), from: column.from }
+    }),
+    sources: new Map(sources),
+    equal: [],
+  }
 }
 
 /** Rows of the value that a column of such a table has most often, if one is common in its sample; 0 where none is. */

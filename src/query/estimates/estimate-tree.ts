@@ -1,38 +1,26 @@
-import { WarpdexError } from '../../../protocol/errors.js'
+import { Table } from '../../../gpu/relational/query/table.js'
 import type { TypedNode } from '../../../protocol/query/typed.js'
-import type { ColumnFacts } from '../conditions/column-domain.js'
-import type { ColumnSample } from './column-sample.js'
+import type { QueryRun } from '../query-run.js'
 import { computed, estimateDistinct, estimateGroups } from './estimate-groups.js'
 import { estimateJoin } from './estimate-join.js'
 import { estimateSets } from './estimate-sets.js'
+import { estimateTable } from './estimate-table.js'
 import { estimateWhere } from './estimate-where.js'
-import { evenSource, type NodeEstimate, repeatedAll, unknownColumn } from './node-estimate.js'
+import { type NodeEstimate, repeatedAll } from './node-estimate.js'
 
-/** What is known of a column of a relation. */
-export interface StoredColumnFacts extends ColumnFacts {
-  /** Absent where no sample has it, or none was read. */
-  readonly sample: ColumnSample | undefined
-  /** Different values, where an index knows. */
-  readonly indexed: number | undefined
-}
-
-/** What is known of a relation. */
-export interface StoredFacts {
-  readonly rows: number
-  /** By the numbers of its columns. */
-  readonly columns: readonly StoredColumnFacts[]
-}
+/** What a tree reads. */
+export type EstimatedRun = Pick<QueryRun, 'originOf' | 'relation'>
 
 const NO_CONDITION = { pairs: [], width: undefined }
 
-/** Estimates the rows of every node of a tree, from what is known before it runs. */
+/** Estimates the rows of every node of a tree before it runs, from the samples that are at hand. */
 export function estimateTree(
   root: TypedNode,
-  relations: ReadonlyMap<string, StoredFacts>,
+  run: EstimatedRun,
 ): ReadonlyMap<TypedNode, number> {
   const rows = new Map<TypedNode, number>()
   const estimate = (node: TypedNode): NodeEstimate => {
-    const made = estimateNode(node, estimate, relations)
+    const made = estimateNode(node, estimate, run)
     rows.set(node, made.rows)
     return made
   }
@@ -43,11 +31,11 @@ export function estimateTree(
 function estimateNode(
   node: TypedNode,
   estimate: (node: TypedNode) => NodeEstimate,
-  relations: ReadonlyMap<string, StoredFacts>,
+  run: EstimatedRun,
 ): NodeEstimate {
   switch (node.op) {
     case 'scan':
-      return scanned(knownOf(relations, node.relation), node.kept)
+      return estimateTable(run, Table.ofRelation(run.relation(node.relation)).choose(node.kept))
     case 'where':
       return estimateWhere(node, estimate(node.input))
     case 'project': {
@@ -77,25 +65,5 @@ function estimateNode(
       const rows = Math.min(node.rows, Math.max(0, input.rows - node.offset))
       return input.rows === 0 ? input : repeatedAll(input, rows / input.rows)
     }
-  }
-}
-
-function knownOf(relations: ReadonlyMap<string, StoredFacts>, name: string): StoredFacts {
-  const facts = relations.get(name)
-  if (facts === undefined) throw new WarpdexError('INTERNAL', `nothing is known of relation "${name}"`)
-  return facts
-}
-
-function scanned({ rows, columns }: StoredFacts, kept: readonly number[]): NodeEstimate {
-  const key = Symbol()
-  const sampled = columns.find(({ sample }) => sample !== undefined)?.sample?.rows ?? 0
-  return {
-    rows,
-    columns: kept.map((number) => {
-      const { sample, indexed, ...facts } = columns[number]!
-      return { ...unknownColumn(facts, indexed), from: sample && { source: key, sample } }
-    }),
-    sources: new Map([[key, evenSource(rows, sampled, rows)]]),
-    equal: [],
   }
 }

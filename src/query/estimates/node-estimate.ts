@@ -47,12 +47,12 @@ export function sampledOf(
   return { key, source, samples: columns.map(({ from }) => from!.sample) }
 }
 
-/** A source whose rows are all there once, or whichever of them. */
-export function evenSource(of: number, sampled: number, rows: number): Source {
+/** A source of which a node has so many rows, whichever they are. */
+export function evenSource(sample: ColumnSample, rows: number): Source {
   return {
-    of,
-    weights: new Float64Array(sampled).fill(rows / Math.max(1, sampled)),
-    present: Math.min(1, rows / Math.max(1, of)),
+    of: sample.of,
+    weights: new Float64Array(sample.rows).fill(rows / Math.max(1, sample.rows)),
+    present: Math.min(1, rows / Math.max(1, sample.of)),
   }
 }
 

@@ -1,38 +1,40 @@
+import type { DeviceColumnData, DeviceRelation } from '../../../../gpu/relational/device-relation.js'
 import { compareStrings, dictionaryOf } from '../../../../gpu/relational/query/dictionaries.js'
-import { type RelationSample, sampleRows } from '../../../../gpu/relational/relation-sample.js'
+import type { QueryColumn } from '../../../../gpu/relational/query/query-column.js'
+import { SampleKeeper } from '../../../../gpu/relational/relation-sample.js'
 import { aligned } from '../../../../protocol/columns.js'
 import { checkQuery } from '../../../../protocol/query/check-query.js'
 import type { QueryNode } from '../../../../protocol/query/tree.js'
 import type { TypedNode } from '../../../../protocol/query/typed.js'
-import { ColumnSample } from '../../../../src/query/estimates/column-sample.js'
-import {
-  estimateTree,
-  type StoredColumnFacts,
-  type StoredFacts,
-} from '../../../../src/query/estimates/estimate-tree.js'
+import type { ColumnType } from '../../../../protocol/relation.js'
+import { type EstimatedRun, estimateTree } from '../../../../src/query/estimates/estimate-tree.js'
 import { pruneColumns } from '../../../../src/query/prune-columns.js'
 import { columnBytes, type HostColumn, type HostRelation, schemaOf, validityBytes } from '../host-relation.js'
 
 /** Relations with the samples that a query would have of them. */
 export class EstimateBed {
   readonly #hosts: ReadonlyMap<string, HostRelation>
-  readonly #facts: ReadonlyMap<string, StoredFacts>
+  readonly #run: EstimatedRun
 
   /** @param sampled whether there are samples */
   constructor(hosts: readonly HostRelation[], sampled = true) {
     this.#hosts = new Map(hosts.map((host) => [host.name, host]))
-    this.#facts = new Map(hosts.map((host) => [host.name, factsOf(host, sampled)]))
+    const relations = new Map(hosts.map((host) => [host.name, relationOf(host, sampled)]))
+    this.#run = {
+      relation: (name) => relations.get(name)!,
+      originOf: (column) => originAmong([...relations.values()], column),
+    }
   }
 
   /** The rows that a query is thought to give. */
   rows(query: QueryNode): number {
     const root = this.#checked(query)
-    return estimateTree(root, this.#facts).get(root)!
+    return estimateTree(root, this.#run).get(root)!
   }
 
   /** What is thought of every node. */
   estimates(query: QueryNode): ReadonlyMap<TypedNode, number> {
-    return estimateTree(this.#checked(query), this.#facts)
+    return estimateTree(this.#checked(query), this.#run)
   }
 
   #checked(query: QueryNode): TypedNode {
@@ -40,32 +42,42 @@ export class EstimateBed {
   }
 }
 
-function factsOf(host: HostRelation, sampled: boolean): StoredFacts {
-  const rows = sampleRows(host.rows)
-  const sample: RelationSample = { of: host.rows, rows, columns: new Map() }
-  const columns = host.columns.map((column) => columnFacts(column, sampled ? sample : undefined))
-  return { rows: host.rows, columns }
+function originAmong(relations: readonly DeviceRelation[], column: QueryColumn) {
+  for (const relation of relations) {
+    for (const [name, own] of relation.columns) if (own === column) return { relation, name }
+  }
+  return undefined
 }
 
-function columnFacts(
-  { type, nullable, cells }: HostColumn,
-  sample: RelationSample | undefined,
-): StoredColumnFacts {
+function relationOf({ rows, columns: hosts }: HostRelation, sampled: boolean): DeviceRelation {
+  const sample = new SampleKeeper()
+  const columns = new Map(hosts.map((column) => [column.name, columnOf(column)]))
+  for (const column of sampled ? hosts : []) addSample(sample, rows, column, columns.get(column.name)!)
+  return { rows, columns, sample }
+}
+
+function columnOf({ type, nullable, cells }: HostColumn): DeviceColumnData {
   const texts = type === 'string' ? [...new Set(cells)].filter((cell) => typeof cell === 'string') : []
-  const sorted = texts.sort(compareStrings)
-  const codes = new Map(sorted.map((text, code) => [text, code]))
-  const dictionary = type === 'string' ? dictionaryOf(sorted) : undefined
-  const facts = { type, nullable, dictionary, indexed: undefined }
-  if (sample === undefined) return { ...facts, sample: undefined }
+  // Nothing reads it: what is at hand is on the host.
+  const buffer = {} as GPUBuffer
+  return {
+    type: type as ColumnType,
+    values: buffer,
+    validity: nullable ? buffer : undefined,
+    dictionary: type === 'string' ? dictionaryOf(texts.sort(compareStrings)) : undefined,
+  }
+}
+
+function addSample(
+  keeper: SampleKeeper,
+  rows: number,
+  { name, type, nullable, cells }: HostColumn,
+  { dictionary }: DeviceColumnData,
+): void {
+  const sample = keeper.at(rows)
   const picked = Array.from(sample.rows, (row) => cells[row]!)
-  const bytes =
-    type === 'string'
-      ? columnBytes(
-          'u32',
-          picked.map((cell) => (typeof cell === 'string' ? codes.get(cell)! : null)),
-        )
-      : columnBytes(type, picked)
+  const numbers = picked.map((cell) => (typeof cell === 'string' ? dictionary!.lowerBound(cell) : cell))
+  const bytes = columnBytes(type === 'string' ? 'u32' : type, numbers)
   const validity = nullable ? aligned(validityBytes(picked), Uint32Array) : undefined
-  const column = { words: aligned(bytes, Uint32Array), validity, dictionary }
-  return { ...facts, sample: new ColumnSample(sample, column, type) }
+  sample.columns.set(name, { words: aligned(bytes, Uint32Array), validity, dictionary })
 }

@@ -7,26 +7,18 @@ import { complement } from '../conditions/value-sets.js'
 const SHARE = { equal: 0.1, range: 1 / 3, found: 0.1, other: 0.5 }
 
 /** The share of rows for which a condition is thought to be true, where nothing is known of the values. */
-export function defaultShare(condition: Condition, columns: readonly ColumnFacts[]): number {
+export function unknownShare(
+  condition: Exclude<Condition, { kind: 'any' }>,
+  columns: readonly ColumnFacts[],
+): number {
   switch (condition.kind) {
     case 'values':
       return setShare(condition.set, columns[condition.column]!)
     case 'match':
       return condition.negated ? 1 - SHARE.found : SHARE.found
-    case 'any':
-      return anyShare(
-        condition.branches.map((branch) =>
-          branch.reduce((share, part) => share * defaultShare(part, columns), 1),
-        ),
-      )
     case 'expression':
       return expressionShare(condition.expression)
   }
-}
-
-/** The share of rows that satisfy some of several conditions that have nothing to do with each other. */
-export function anyShare(shares: readonly number[]): number {
-  return 1 - shares.reduce((none, share) => none * (1 - share), 1)
 }
 
 function setShare(set: ValueSet, facts: ColumnFacts): number {
