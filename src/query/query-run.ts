@@ -54,6 +54,13 @@ export class QueryRun {
     for (const relation of relations.values()) work.facts.add(relation)
   }
 
+  /** A relation that the query names. */
+  relation(name: string): DeviceRelation {
+    const relation = this.relations.get(name)
+    if (relation === undefined) throw new WarpdexError('INTERNAL', `relation "${name}" is not at hand`)
+    return relation
+  }
+
   /** The relation that a column is one of, if it is not a computed one. */
   originOf(column: QueryColumn): Origin | undefined {
     return this.work.facts.originOf(column)

@@ -160,7 +160,8 @@ function shareOf(
 ): number {
   const sample = condition.kind === 'values' ? columns[condition.column]!.from?.sample : undefined
   if (condition.kind === 'values' && sample !== undefined && rows > 0) return sample.shareOf(condition.set)
-  const unseen = condition.kind === 'any' ? anyShare(condition.branches, columns) : unknownShare(condition, columns)
+  const unseen =
+    condition.kind === 'any' ? anyShare(condition.branches, columns) : unknownShare(condition, columns)
   // One row among those of the sample is as if it were known beforehand.
   return bits === undefined || rows === 0 ? unseen : (countBits(bits) + unseen) / (rows + 1)
 }

@@ -32,7 +32,7 @@ export function distinctValues(node: NodeEstimate, columns: readonly NodeColumn[
 
 function distinctOf(node: NodeEstimate, columns: readonly NodeColumn[], withNulls: boolean): number {
   const bound = columns.reduce((product, { distinct, nullable }) => {
-    return product * (distinct + (withNulls && nullable ? 1 : 0))
+    return product * Math.max(1, distinct + (withNulls && nullable ? 1 : 0))
   }, 1)
   const sampled = sampledOf(node, columns)
   if (sampled !== undefined)

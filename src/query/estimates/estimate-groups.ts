@@ -66,7 +66,7 @@ function groupsOf({ source, samples }: Sampled, rows: number): Source {
   const common = Math.min(rows, sampled.filter((rows) => rows >= COMMON_ROWS).length)
   const rare = (rows - common) / Math.max(1, groups - common)
   return {
-    of: Math.max(rows, groups) * (keys.length / Math.max(1, groups)),
+    of: Math.max(1, rows, groups) * (keys.length / Math.max(1, groups)),
     weights: Float64Array.from(keys, (key, row) =>
       firsts[key] !== row ? 0 : sampled[key]! >= COMMON_ROWS ? 1 : rare,
     ),

@@ -48,7 +48,7 @@ function given(
   pairs: number,
   how: Given,
 ): Pick<NodeEstimate, 'rows' | 'sources'> {
-  const rows = Math.max(1, node.rows)
+  const rows = node.rows === 0 ? 1 : node.rows
   // Of sources with no columns that are joined by matches have nothing to do with the values.
   const [times, share] = how(pairs / rows, matched / rows)
   const sources = [...node.sources].map(([key, source]) => {

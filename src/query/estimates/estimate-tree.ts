@@ -14,10 +14,7 @@ export type EstimatedRun = Pick<QueryRun, 'originOf' | 'relation'>
 const NO_CONDITION = { pairs: [], width: undefined }
 
 /** Estimates the rows of every node of a tree before it runs, from the samples that are at hand. */
-export function estimateTree(
-  root: TypedNode,
-  run: EstimatedRun,
-): ReadonlyMap<TypedNode, number> {
+export function estimateTree(root: TypedNode, run: EstimatedRun): ReadonlyMap<TypedNode, number> {
   const rows = new Map<TypedNode, number>()
   const estimate = (node: TypedNode): NodeEstimate => {
     const made = estimateNode(node, estimate, run)

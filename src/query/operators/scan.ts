@@ -1,12 +1,10 @@
 import { Table } from '../../../gpu/relational/query/table.js'
-import { WarpdexError } from '../../../protocol/errors.js'
 import type { NodeOf } from '../node-of.js'
 import type { QueryRun } from '../query-run.js'
 import type { Tables } from './tables.js'
 
 /** The columns of a relation that a query reads. */
 export async function* scan(run: QueryRun, node: NodeOf<'scan'>): Tables {
-  const relation = run.relations.get(node.relation)
-  if (relation === undefined) throw new WarpdexError('INTERNAL', `relation "${node.relation}" is not at hand`)
+  const relation = run.relation(node.relation)
   yield await run.step(node, [], () => Table.ofRelation(relation).choose(node.kept))
 }
