@@ -7,7 +7,6 @@ import { GroupStarts } from '../order/row-groups.js'
 import { Selections } from '../selection/selections.js'
 import { AppendBits } from './append-bits.js'
 import { Fetch } from './fetch.js'
-import { RowPairsWriter } from './row-pairs.js'
 
 /** The kernels that queries need beside each other, made once for a device. */
 export class QueryKernels {
@@ -18,7 +17,6 @@ export class QueryKernels {
   readonly columnFacts: ColumnMeasurer
   readonly groupStarts: GroupStarts
   readonly appendBits: AppendBits
-  readonly rowPairs: RowPairsWriter
   readonly joins: Joins
   readonly selections: Selections
 
@@ -29,7 +27,6 @@ export class QueryKernels {
     this.columnFacts = new ColumnMeasurer(device)
     this.groupStarts = new GroupStarts(device)
     this.appendBits = new AppendBits(device)
-    this.rowPairs = new RowPairsWriter(device)
     this.joins = new Joins(device, primitives)
     this.selections = new Selections(device)
   }
