@@ -21,6 +21,8 @@ export interface GetResult {
   /** Bit i of byte i >> 3 is set when key i has a payload. */
   readonly found: Uint8Array
   readonly payloads: Column
+  /** Sequence number of each payload among its key's, u32, where the request asks for it. */
+  readonly sequences?: Column | undefined
 }
 
 /** All payloads of each key: those of key i are number offsets[i] to before offsets[i + 1]. */
@@ -65,6 +67,7 @@ export interface ReadOptions {
   /** The first payload of each key. */
   readonly get: {
     readonly traversal?: Traversal | undefined
+    readonly withSequences?: boolean | undefined
     /** Where the result may go; memory of its own without it. */
     readonly memory?: ResultMemory | undefined
   }
@@ -109,7 +112,7 @@ export interface GetNextResult {
   readonly found: Uint8Array
   readonly keys: Column
   readonly payloads: Column
-  /** Place of each entry among its key's payloads, u32. */
+  /** Sequence number of each entry among its key's payloads, u32. */
   readonly sequences: Column
 }
 

@@ -57,11 +57,18 @@ const AT = {
   writeId: 40,
 } as const
 
-const FLAGS = { reply: 1, reverse: 2, fromExclusive: 4, toExclusive: 8, writeId: 16 } as const
+const FLAGS = {
+  reply: 1,
+  reverse: 2,
+  fromExclusive: 4,
+  toExclusive: 8,
+  writeId: 16,
+  withSequences: 32,
+} as const
 /** The insert mode is a number in these bits. */
 const MODE_SHIFT = 8
 const MODE_MASK = 3 << MODE_SHIFT
-const KNOWN_FLAGS = 31 | MODE_MASK
+const KNOWN_FLAGS = 63 | MODE_MASK
 
 /**
  * A frame for a request, in one piece.
@@ -188,6 +195,7 @@ function readDataRequest(
     reverse: (flags & FLAGS.reverse) !== 0,
     fromExclusive: (flags & FLAGS.fromExclusive) !== 0,
     toExclusive: (flags & FLAGS.toExclusive) !== 0,
+    withSequences: (flags & FLAGS.withSequences) !== 0,
     mode: modeOf(flags),
     traversal: traversalOf(frame),
     writeId: (flags & FLAGS.writeId) === 0 ? undefined : readWhole(view, AT.writeId, 'write id'),
@@ -243,11 +251,12 @@ function traversalOf(frame: Uint8Array): Traversal | undefined {
 }
 
 function flagsOf(request: SentRequest): number {
-  const { reverse, fromExclusive, toExclusive, writeId, mode = INSERT_MODES[0] } = request
+  const { reverse, fromExclusive, toExclusive, withSequences, writeId, mode = INSERT_MODES[0] } = request
   return (
     (reverse ? FLAGS.reverse : 0) |
     (fromExclusive ? FLAGS.fromExclusive : 0) |
     (toExclusive ? FLAGS.toExclusive : 0) |
+    (withSequences ? FLAGS.withSequences : 0) |
     (writeId === undefined ? 0 : FLAGS.writeId) |
     (INSERT_MODES.indexOf(mode) << MODE_SHIFT)
   )

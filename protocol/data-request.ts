@@ -72,6 +72,8 @@ export interface DataOptions {
   readonly reverse?: boolean | undefined
   readonly fromExclusive?: boolean | undefined
   readonly toExclusive?: boolean | undefined
+  /** Whether a get says the sequence number of each payload, from which `getNext` goes on. */
+  readonly withSequences?: boolean | undefined
   readonly mode?: InsertMode | undefined
   readonly traversal?: Traversal | undefined
   /** A write of the same client with the same number is applied once, however often it is sent. */
@@ -115,7 +117,7 @@ interface Operation {
 }
 
 export const OPERATIONS: { readonly [Op in DataOp]: Operation } = {
-  get: { needs: ['keys'], may: [], options: ['traversal'] },
+  get: { needs: ['keys'], may: [], options: ['withSequences', 'traversal'] },
   getAll: { needs: ['keys'], may: [], options: [] },
   count: { needs: ['keys'], may: [], options: [] },
   getNext: { needs: ['keys'], may: ['sequences'], options: ['reverse', 'traversal'] },
@@ -173,6 +175,7 @@ const OPTIONS: readonly (keyof DataOptions)[] = [
   'reverse',
   'fromExclusive',
   'toExclusive',
+  'withSequences',
   'mode',
   'traversal',
   'writeId',

@@ -1,12 +1,20 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { IndexShape, IndexStructure, WriteBatch } from '../gpu/index-structure.js'
-import { type Column, columnFrom, columnOf, countOf, sliceColumn, valueAt } from '../protocol/columns.js'
+import {
+  asBytes,
+  type Column,
+  columnFrom,
+  columnOf,
+  countOf,
+  sliceColumn,
+  valueAt,
+} from '../protocol/columns.js'
 import { LAYOUTS, type Traversal, type TreeLayout } from '../protocol/traversal.js'
 import { FIXED_KEY_TYPES, type KeyType, tokenWidth, WriteOp } from '../protocol/types.js'
 import { type KeySpace, openKeySpace, VARIABLE_KEY_TYPES } from './key-space.js'
 import { ModelStructure } from './model-structure.js'
 import type { Random } from './random.js'
-import { type FlatScan, reads, type ScanRequest } from './reads.js'
+import { type FlatGet, type FlatNext, type FlatScan, reads, type ScanRequest } from './reads.js'
 
 /** What a program needs of the structure under test beside its interface. */
 export interface Subject {
@@ -174,8 +182,44 @@ async function compareReads(
     const { sequences: _a, ...ours } = await reads(structure).getNext(next)
     const { sequences: _b, ...theirs } = await model.getNext(next)
     expectEqual(ours, theirs, `${step}: getNext${reverse ? ' reverse' : ''}`)
+    await compareWalks(structure, model, few, reverse, step)
   }
   return count + (await compareScans(structure, model, random, keySpace, step))
+}
+
+/** Walks by get and a few getNexts. Sequence numbers may differ, each goes on from its own. */
+async function compareWalks(
+  structure: IndexStructure,
+  model: ModelStructure,
+  { bytes, offsets }: Column,
+  reverse: boolean,
+  step: string,
+  traversal?: Traversal,
+): Promise<void> {
+  const first = await reads(structure).getFirst(bytes, offsets, traversal)
+  const expected = await model.getFirst(bytes, offsets)
+  expectEqual(withoutSequences(first), withoutSequences(expected), `${step}: get with sequence numbers`)
+  let ours = { keys: bytes, keyOffsets: offsets, sequences: first.sequences }
+  let theirs = { keys: bytes, keyOffsets: offsets, sequences: expected.sequences }
+  for (let at = 1; at <= 3; at++) {
+    const next = await reads(structure).getNext({ ...ours, reverse, traversal })
+    const expected = await model.getNext({ ...theirs, reverse })
+    const what = `${step}: walk${reverse ? ' reverse' : ''}, entry ${at}`
+    expectEqual(withoutSequences(next), withoutSequences(expected), what)
+    ours = { keyOffsets: undefined, ...next, sequences: ofFound(next, reverse) }
+    theirs = { keyOffsets: undefined, ...expected, sequences: ofFound(expected, reverse) }
+  }
+}
+
+/** Where a walk has ended it begins anew behind the key of zeros, whatever that has. */
+function ofFound({ found, sequences }: FlatNext, reverse: boolean): Uint8Array {
+  const words = new Uint32Array(sequences.slice().buffer)
+  const past = reverse ? 0 : 0xffffffff
+  return asBytes(words.map((sequence, i) => ((found[i >> 3] >> (i & 7)) & 1 ? sequence : past)))
+}
+
+function withoutSequences({ sequences: _, ...columns }: FlatGet): Omit<FlatGet, 'sequences'> {
+  return columns
 }
 
 /** Every operation that takes a traversal and changes nothing. */
@@ -187,7 +231,8 @@ async function compareTraversal(
   traversal: Traversal,
   step: string,
 ): Promise<void> {
-  const { bytes: keys, offsets: keyOffsets } = keySpace.column(count)
+  const column = keySpace.column(count)
+  const { bytes: keys, offsets: keyOffsets } = column
   const ours = await reads(structure).get(keys, keyOffsets, traversal)
   expectEqual(ours, await model.get(keys, keyOffsets), `${step}: get`)
   for (const reverse of [false, true]) {
@@ -195,6 +240,7 @@ async function compareTraversal(
     const { sequences: _a, ...ours } = await reads(structure).getNext({ ...next, traversal })
     const { sequences: _b, ...theirs } = await model.getNext(next)
     expectEqual(ours, theirs, `${step}: getNext${reverse ? ' reverse' : ''}`)
+    await compareWalks(structure, model, column, reverse, step, traversal)
   }
 }
 

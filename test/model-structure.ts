@@ -77,7 +77,7 @@ export class ModelStructure implements IndexStructure {
     const { bytes = new Uint8Array(0), offsets } = columns.keys ?? {}
     const { from, to, tokens, sequences } = columns
     const answers: { [Op in ReadOp]: (options: ReadOptions[Op]) => Promise<unknown> } = {
-      get: ({ traversal }) => this.get(bytes, offsets, traversal),
+      get: ({ withSequences }) => (withSequences ? this.getFirst(bytes, offsets) : this.get(bytes, offsets)),
       getAll: ({ limit }) => this.getAll(bytes, limit, offsets),
       count: () => this.count(bytes, offsets),
       explain: ({ traversal }) => this.explain(bytes, offsets, traversal),
@@ -99,7 +99,7 @@ export class ModelStructure implements IndexStructure {
     return isPlain ? (answer as ReadResults[Op]) : unflat(this.shape, Object(answer))
   }
 
-  async get(keys: Uint8Array, keyOffsets?: Uint32Array, _traversal?: Traversal): Promise<FlatGet> {
+  async get(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<FlatGet> {
     const ranks = this.#ranks(keys, keyOffsets)
     const found = new Uint8Array(Math.ceil(ranks.length / 8))
     const payloads = new Uint8Array(ranks.length * this.shape.payloadBytes)
@@ -110,6 +110,15 @@ export class ModelStructure implements IndexStructure {
       payloads.set(first.payload, i * this.shape.payloadBytes)
     })
     return { found, payloads }
+  }
+
+  /** With the sequence number of each payload. */
+  async getFirst(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<FlatGet> {
+    const firsts = this.#ranks(keys, keyOffsets).map((rank) => this.#entries(rank)[0])
+    return {
+      ...(await this.get(keys, keyOffsets)),
+      sequences: concat(firsts.map((first) => word(first?.sequence ?? 0))),
+    }
   }
 
   async getAll(keys: Uint8Array, limit: number, keyOffsets?: Uint32Array): Promise<FlatGetAll> {

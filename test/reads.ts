@@ -44,6 +44,8 @@ interface FlatKeys {
 }
 export interface FlatGet extends FlatPayloads {
   readonly found: Uint8Array
+  /** Only where they were asked for. */
+  readonly sequences?: Uint8Array
 }
 export interface FlatGetAll extends FlatPayloads {
   readonly offsets: Uint32Array
@@ -125,6 +127,11 @@ export function reads(structure: Readable, reader?: Cancellation) {
   return {
     get: async (keys: Uint8Array, offsets?: Offsets, traversal?: Traversal) =>
       flat<FlatGet>(await structure.read({ op: 'get', traversal }, column(keys, offsets), reader)),
+    /** With the sequence number of each payload. */
+    getFirst: async (keys: Uint8Array, offsets?: Offsets, traversal?: Traversal) =>
+      flat<FlatGet>(
+        await structure.read({ op: 'get', traversal, withSequences: true }, column(keys, offsets), reader),
+      ),
     getAll: async (keys: Uint8Array, limit: number = LIMITS.scanEntries, offsets?: Offsets) =>
       flat<FlatGetAll>(await structure.read({ op: 'getAll', limit }, column(keys, offsets), reader)),
     count: async (keys: Uint8Array, offsets?: Offsets) =>

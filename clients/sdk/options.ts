@@ -128,18 +128,26 @@ export function checkConnect(url: unknown, options: ConnectOptions): void {
   if (options.reconnect !== undefined) checkOptions(options.reconnect, RECONNECT_OPTIONS, 'connect.reconnect')
 }
 
+/** Options of a get. */
+export interface GetOptions extends FindOptions {
+  /** Whether the result has `sequences`, from which `getNext` goes on. */
+  readonly sequences?: boolean | undefined
+}
+
+export const GET_OPTIONS: Kinds<GetOptions> = { sequences: FLAG, ...FIND_OPTIONS }
+
 export interface NextOptions extends FindOptions {
   readonly reverse?: boolean | undefined
-  /** One a key: the search continues within the payloads of the key, after that place. */
+  /** One a key: the search continues within the payloads of the key, after that one. */
   readonly sequences?: Uint32Array | undefined
 }
 
-const PLACES: Kind = {
+const SEQUENCES: Kind = {
   is: (value) => value instanceof Uint32Array,
-  right: 'a Uint32Array of a place for each key',
+  right: 'a Uint32Array of a sequence number for each key',
 }
 
-export const NEXT_OPTIONS: Kinds<NextOptions> = { reverse: FLAG, sequences: PLACES, ...FIND_OPTIONS }
+export const NEXT_OPTIONS: Kinds<NextOptions> = { reverse: FLAG, sequences: SEQUENCES, ...FIND_OPTIONS }
 
 export interface InsertOptions extends FindOptions {
   readonly mode?: InsertMode | undefined

@@ -7,6 +7,7 @@ import { parseTraversal, type TraversalOptions } from '../../protocol/traversal-
 import { type IndexDefinition, type KeyType, type PayloadKind, SEQUENCE_BYTES } from '../../protocol/types.js'
 import { bulkLoad, LOAD_OPTIONS, type LoadOptions, type LoadSource } from './bulk-load.js'
 import { type Bounds, CALL_OPTIONS, type CallOptions, checkOptions, withinBounds } from './call-options.js'
+import type { DataCall } from './data-call.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
 import { type AnyKeys, checkKey, type KeyInput, type Keys, keyColumn } from './keys.js'
 import {
@@ -15,6 +16,8 @@ import {
   definitionOf,
   FIND_OPTIONS,
   type FindOptions,
+  GET_OPTIONS,
+  type GetOptions,
   INSERT_OPTIONS,
   type InsertOptions,
   NEXT_OPTIONS,
@@ -60,10 +63,14 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     return reply.fields.indexes[0]
   }
 
-  /** The first payload of each key. */
-  get(keys: Keys<K>, options: FindOptions = {}): Promise<GetResult<P>> {
-    return this.#calls.begin('get', options, FIND_OPTIONS, (known, bounds) =>
-      this.#get(keys, traversalOf(options), known, bounds),
+  /**
+   * The first payload of each key.
+   *
+   * @param options with `sequences` the result has a sequence number for each, from which `getNext` goes on
+   */
+  get(keys: Keys<K>, options: GetOptions = {}): Promise<GetResult<P>> {
+    return this.#calls.begin('get', options, GET_OPTIONS, (known, bounds) =>
+      this.#get(keys, { traversal: traversalOf(options), withSequences: options.sequences }, known, bounds),
     )
   }
 
@@ -110,7 +117,8 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   /**
    * The entry after each key, or before it.
    *
-   * @param options with `sequences` (one a key) the search continues within the payloads of the key, after that place
+   * @param options with `sequences` (one a key) the search continues within the payloads of the key, after that one. A walk by the keys and
+   * sequences of one result after the other comes by everything that is there all along exactly once.
    */
   getNext(keys: Keys<K>, options: NextOptions = {}): Promise<NextResult<K, P>> {
     return this.#calls.begin('getNext', options, NEXT_OPTIONS, (known, bounds) => {
@@ -230,7 +238,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     const ask = async () => {
       this.#single = undefined
       try {
-        const answer = await this.#get(gets.keys, undefined, known, connection.bounds({}, true))
+        const answer = await this.#get(gets.keys, {}, known, connection.bounds({}, true))
         for (const [i, { resolve }] of gets.waiting.entries()) resolve(answer.payload(i))
       } catch (error) {
         for (const { reject } of gets.waiting) reject(error)
@@ -244,12 +252,14 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
 
   #get(
     keys: Keys<K>,
-    traversal: Traversal | undefined,
+    asks: Pick<DataCall, 'traversal' | 'withSequences'>,
     known: KnownIndex,
     bounds: Bounds,
   ): Promise<GetResult<P>> {
-    return this.#calls.ask(known, { op: 'get', traversal, ...keysOf(keys, known) }, bounds, (parts) => {
-      return new GetResult(readBitmap(parts, 'found'), readPayloads<P>(parts, known, each))
+    return this.#calls.ask(known, { op: 'get', ...asks, ...keysOf(keys, known) }, bounds, (parts) => {
+      const payloads = readPayloads<P>(parts, known, each)
+      const sequences = asks.withSequences ? readNumbers(parts, 'sequences') : undefined
+      return new GetResult(readBitmap(parts, 'found'), payloads, sequences)
     })
   }
 }

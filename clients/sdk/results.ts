@@ -135,11 +135,14 @@ export class GetResult<P extends PayloadKind> {
   readonly found: Uint8Array
   /** One payload a key: zeros, or no bytes, where there is none. */
   readonly payloads: Payloads<P>
+  /** Sequence number of each payload among its key's, where they were asked for: with its key, where `getNext` goes on. */
+  readonly sequences: Uint32Array | undefined
 
-  constructor(found: Uint8Array, payloads: Payloads<P>) {
+  constructor(found: Uint8Array, payloads: Payloads<P>, sequences?: Uint32Array) {
     this.length = payloads.length
     this.found = found
     this.payloads = payloads
+    this.sequences = sequences
   }
 
   has(i: number): boolean {
@@ -195,7 +198,7 @@ export class Entries<K extends KeyType, P extends PayloadKind> {
 export class NextResult<K extends KeyType, P extends PayloadKind> extends Entries<K, P> {
   /** Bit i of byte i >> 3 is set when there is an entry after key i. */
   readonly found: Uint8Array
-  /** Place of each entry among its key's payloads: with its key, where to continue. */
+  /** Sequence number of each entry among its key's payloads: with its key, where to continue. */
   readonly sequences: Uint32Array
 
   constructor(found: Uint8Array, keys: KeyVector<K>, payloads: Payloads<P>, sequences: Uint32Array) {

@@ -1,5 +1,6 @@
-import type { GetResult } from '../../gpu/index-structure.js'
+import type { GetResult, ReadColumns, ReadRequest } from '../../gpu/index-structure.js'
 import { type Column, countOf, joinColumns, sliceColumn } from '../../protocol/columns.js'
+import { WarpdexError } from '../../protocol/errors.js'
 
 /** What one call asks for. */
 interface Waiting<Asked, Answer> {
@@ -88,41 +89,104 @@ const SHARED = { keys: 65_536, bytes: 4 * 2 ** 20 }
 /** Dispatches under way: one goes up, one computes and one comes back. */
 const DISPATCHES = 3
 
+/** A read of one entry a key. */
+export type EntryRequest = ReadRequest<'get'> | ReadRequest<'getNext'>
+
+/** Where such reads begin. */
+type Positions = Pick<ReadColumns, 'sequences'> & { readonly keys: Column }
+
+/** What they find: an entry for each position, of a get without its key. */
+type FoundEntries = GetResult & { readonly keys?: Column | undefined }
+
 /**
- * Lets small gets of an index share dispatches: a dispatch and its readback cost as much as tens of thousands of lookups.
- * @param run looks keys up
- * @param onDispatch told how many gets went together, and how long the first of them waited for that
+ * Lets small gets and `getNext`s of an index share dispatches, those that ask alike: a dispatch and its readback cost as much as tens of thousands
+ * of lookups.
  */
-export function getCoalescer(
-  run: (keys: Column) => Promise<GetResult>,
-  onDispatch?: CoalescerOptions<Column, GetResult>['onLeave'],
-): Coalescer<Column, GetResult> {
-  return new Coalescer({
-    underWay: DISPATCHES,
-    share: (keys) => Math.max(paddedCount(countOf(keys)) / SHARED.keys, keys.bytes.byteLength / SHARED.bytes),
-    onLeave: onDispatch,
-    ask: async (gets) => {
-      const [first] = gets
-      if (gets.length === 1 && first !== undefined) return [await run(first)]
-      const counts = gets.map(countOf)
-      const { found, payloads } = await run(joinColumns(gets, counts.map(paddedCount)))
-      return cutShared(found, counts, (ownFound, start, count) => ({
-        found: ownFound,
-        payloads: sliceColumn(payloads, start, start + count),
-      }))
-    },
-  })
+export class GatheredReads {
+  readonly #run: (request: EntryRequest, positions: Positions) => Promise<FoundEntries>
+  readonly #onDispatch: CoalescerOptions<Positions, FoundEntries>['onLeave']
+  readonly #alike = new Map<string, Coalescer<Positions, FoundEntries>>()
+
+  /**
+   * @param run finds entries
+   * @param onDispatch told how many reads went together, and how long the first of them waited for that
+   */
+  constructor(
+    run: (request: EntryRequest, positions: Positions) => Promise<FoundEntries>,
+    onDispatch?: CoalescerOptions<Positions, FoundEntries>['onLeave'],
+  ) {
+    this.#run = run
+    this.#onDispatch = onDispatch
+  }
+
+  /** What the request finds; it names no traversal. */
+  read(request: EntryRequest, positions: Positions): Promise<FoundEntries> {
+    const { op } = request
+    const asks = op === 'get' ? request.withSequences : request.reverse
+    const name = `${op} ${asks === true} ${positions.sequences !== undefined}`
+    let alike = this.#alike.get(name)
+    if (alike === undefined) {
+      alike = this.#coalescer(op === 'get' ? { ...request, memory: undefined } : request)
+      this.#alike.set(name, alike)
+    }
+    return alike.call(positions)
+  }
+
+  #coalescer(request: EntryRequest): Coalescer<Positions, FoundEntries> {
+    return new Coalescer({
+      underWay: DISPATCHES,
+      share: ({ keys }) =>
+        Math.max(paddedCount(countOf(keys)) / SHARED.keys, keys.bytes.byteLength / SHARED.bytes),
+      onLeave: this.#onDispatch,
+      ask: (reads) => this.#ask(request, reads),
+    })
+  }
+
+  async #ask(
+    request: EntryRequest,
+    reads: readonly Positions[],
+  ): Promise<readonly (FoundEntries | Promise<FoundEntries>)[]> {
+    const [first] = reads
+    if (reads.length === 1 && first !== undefined) return [await this.#run(request, first)]
+    const counts = reads.map(({ keys }) => countOf(keys))
+    try {
+      const { found, keys, payloads, sequences } = await this.#run(request, joined(reads, counts))
+      return cutShared(found, counts, (ownFound, start, count) => {
+        const part = (column: Column) => sliceColumn(column, start, start + count)
+        const entries = { found: ownFound, payloads: part(payloads) }
+        if (sequences === undefined) return entries
+        return { ...entries, keys: keys && part(keys), sequences: part(sequences) }
+      })
+    } catch (error) {
+      // Together the keys that they find may be more than one result holds.
+      if (!(error instanceof WarpdexError) || error.code !== 'TOO_LARGE') throw error
+      return reads.map((read) => this.#run(request, read))
+    }
+  }
 }
 
-/** Each get that goes with others starts at a multiple of eight keys, so that its part of the `found` bitmap starts with a byte. */
+/** The positions of all. */
+function joined(reads: readonly Positions[], counts: readonly number[]): Positions {
+  const rooms = counts.map(paddedCount)
+  const sequences = reads.flatMap(({ sequences }) => sequences ?? [])
+  return {
+    keys: joinColumns(
+      reads.map(({ keys }) => keys),
+      rooms,
+    ),
+    sequences: sequences.length > 0 ? joinColumns(sequences, rooms) : undefined,
+  }
+}
+
+/** Each read that goes with others starts at a multiple of eight keys, so that its part of the `found` bitmap starts with a byte. */
 export function paddedCount(count: number): number {
   return Math.ceil(count / 8) * 8
 }
 
 /**
- * Cuts the answer to gets that went together.
- * @param found the bitmap of all, whose last bits of each get are cleared: the keys that pad were looked up, too
- * @param cut makes one get's answer of its bitmap, and of where its keys start among all
+ * Cuts the answer to reads that went together.
+ * @param found the bitmap of all, whose last bits of each read are cleared: the keys that pad were looked up, too
+ * @param cut makes one read's answer of its bitmap, and of where its keys start among all
  */
 export function cutShared<T>(
   found: Uint8Array,

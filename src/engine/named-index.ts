@@ -19,7 +19,7 @@ import { type LoadCounts, type LoadResult, NO_ROWS } from '../../protocol/load.j
 import type { IndexStats, SnapshotInfo } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import { bulkLoad, type LoadOptions, type LoadSource } from './bulk-load.js'
-import { getCoalescer } from './coalescer.js'
+import { type EntryRequest, GatheredReads } from './coalescer.js'
 import type { EngineHost } from './engine-host.js'
 import { structureOf, structureReason } from './index-definitions.js'
 import { unknownIndex } from './index-errors.js'
@@ -78,7 +78,7 @@ export interface HeldIndex {
 export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStructure, PendingWrite> {
   /** Only of an index over columns of a relation. */
   readonly #fill: FillStructure | undefined
-  readonly #gets: ReturnType<typeof getCoalescer>
+  readonly #gathered: GatheredReads
   /** Whether payloads are of kind `bytes`, so that the structure holds their rows. */
   readonly #hasRows: boolean
 
@@ -91,15 +91,16 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     })
     this.#fill = fill
     this.#hasRows = definition.payloadKind === 'bytes'
-    this.#gets = getCoalescer(
-      (keys) => this.#timed(performance.now(), this.live().structure.current.read({ op: 'get' }, { keys })),
-      (gets, milliseconds) => host.meter?.dispatched(gets, milliseconds),
+    this.#gathered = new GatheredReads(
+      (request, positions) =>
+        this.#timed(performance.now(), this.live().structure.current.read(request, positions)),
+      (reads, milliseconds) => host.meter?.dispatched(reads, milliseconds),
     )
   }
 
   /**
    * Reads as a structure does, with payloads of kind `bytes` in the place of its rows. A scan has fewer entries than were asked for where
-   * their payloads would not fit into one reply. Small gets that name no traversal share dispatches.
+   * their payloads would not fit into one reply. Small gets and `getNext`s that name no traversal share dispatches.
    */
   async read<Op extends ReadOp>(
     request: ReadRequest<Op>,
@@ -130,8 +131,8 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     columns: ReadColumns,
   ): Promise<ReadResults[Op]> {
     const { keys } = columns
-    if (keys !== undefined && isPlainGet(request) && isSmall(keys)) {
-      return this.#gets.call(keys) as Promise<ReadResults[Op]>
+    if (keys !== undefined && goesWithOthers(request) && isSmall(keys)) {
+      return this.#gathered.read(request, { ...columns, keys }) as Promise<ReadResults[Op]>
     }
     // Explanations are not timed.
     if (request.op === 'explain') return structure.read(request, columns)
@@ -335,9 +336,11 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   }
 }
 
-/** A get that goes with others is answered as the planner finds best for all of them. */
-function isPlainGet(request: ReadRequest<ReadOp>): boolean {
-  return request.op === 'get' && !('traversal' in request && request.traversal !== undefined)
+/** A read that goes with others is answered as the planner finds best for all of them. */
+function goesWithOthers(request: ReadRequest<ReadOp>): request is EntryRequest {
+  const { op } = request
+  if (op !== 'get' && op !== 'getNext') return false
+  return !('traversal' in request && request.traversal !== undefined)
 }
 
 function isSmall(keys: Column): boolean {

@@ -122,6 +122,7 @@ const dataRequests: Record<string, GoldenMessage> = {
     },
   ),
   'get by one thread a key': ask(6, 'get', 1, [u32('keys', 7)], { traversal: { strategy: 'sequential' } }),
+  'get with sequence numbers': ask(7, 'get', 2, [u32('keys', 7, 42)], { withSequences: true }),
   'get of nothing': ask(0, 'get', 0, [u32('keys')]),
   'getAll of tuples (u32, string, i32), the largest id, handle and generation': ask(
     LARGEST,
@@ -216,6 +217,13 @@ const replies: Record<string, GoldenMessage> = {
     { name: 'found', type: 'u8', values: [2] },
     u32('payloads', 0, 1000),
   ),
+  'get with sequence numbers': answer(
+    7,
+    'get',
+    { name: 'found', type: 'u8', values: [2] },
+    u32('payloads', 0, 1000),
+    u32('sequences', 0, 3),
+  ),
   'get of payloads of any length': answer(
     6,
     'get',
@@ -299,7 +307,7 @@ const refusals: Record<string, Uint8Array> = {
   'operation 11': changed(get, 4, 11),
   'a resolution without a strategy': changed(get, 6, 1),
   'strategy 5': changed(get, 5, 5),
-  'a flag that is unknown': changed(get, 24, 32),
+  'a flag that is unknown': changed(get, 24, 64),
   'the flag of a reply': changed(get, 24, 1),
   'insert mode 3': changed(write, 25, 3),
   'a limit of what has none': changed(get, 32, 1),

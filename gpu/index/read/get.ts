@@ -1,3 +1,4 @@
+import { SEQUENCE_BYTES } from '../../../protocol/types.js'
 import type { Kernels } from '../../device/device.js'
 import { GROUP_SIZE } from '../../device/recorder.js'
 import type { Conditions } from '../../device/shaders.js'
@@ -19,6 +20,8 @@ export interface GetColumns {
   readonly found: GPUBuffer
   /** A padded payload a key. */
   readonly payloads: GPUBuffer
+  /** A sequence number a key, where it is asked for: that of its payload. */
+  readonly sequences?: GPUBuffer | undefined
   /** Number of the first key, and of its payload; 0 if absent. */
   readonly first?: number
   /** Word of `found` in which the first key's bit is the lowest; 0 if absent. */
@@ -40,6 +43,7 @@ export class Get implements ReadOperation<'get'> {
   /** For keys that were located before, and by directed traversal; only where trees have partitions. */
   readonly #located: Kernels<'get_first'> | undefined
   readonly #directed: Kernels<'get_directed'> | undefined
+  readonly #sequences: Kernels<'get_sequences'>
 
   /** @param serial whether one thread answers 32 keys, which suits CPUs */
   constructor(context: ReadContext, serial = context.device.facts.software) {
@@ -60,16 +64,26 @@ export class Get implements ReadOperation<'get'> {
     this.#topped = hasTop(tree) ? kernels({ topped: true }) : undefined
     this.#located = locator && kernels({ located: true })
     this.#directed = locator && context.kernels('get-directed', ['get_directed'], { full: tree.full })
+    this.#sequences = context.kernels('get-sequences', ['get_sequences'])
   }
 
   /**
    * Looks up keys that are on the device.
    * @param plan how to find them; one after the other down from the root without it
    */
-  record(
+  record(work: ReadWork, columns: GetColumns, plan?: TraversalPlan): void {
+    this.#recordPayloads(work, columns, plan)
+    const { queries, count, sequences, first = 0 } = columns
+    if (sequences === undefined) return
+    const buffers = { ...work.arena.bindings, queries: queries.keys, queryHeap: queries.heap, sequences }
+    const params = { count, first, shape: this.#context.tree.word }
+    work.recorder.dispatch(this.#sequences.get_sequences, buffers, params, count)
+  }
+
+  #recordPayloads(
     work: ReadWork,
     { queries, count, found, payloads, first = 0, firstWord = 0 }: GetColumns,
-    plan?: TraversalPlan,
+    plan: TraversalPlan | undefined,
   ): void {
     const { recorder, arena } = work
     const { tree, locator } = this.#context
@@ -103,22 +117,28 @@ export class Get implements ReadOperation<'get'> {
 
   async run(
     { arena, plan }: SearchedTree,
-    { memory }: ReadRequest<'get'>,
+    { memory, withSequences }: ReadRequest<'get'>,
     { keys, count }: Asked<'get'>,
   ): Promise<GetResult> {
     const { payloadBytes, paddedBytes } = this.#context
-    const [found, payloads] = await this.#context.run((recorder, scratch) => {
+    const [found, payloads, sequences] = await this.#context.run((recorder, scratch) => {
       const queries = this.#context.queries(recorder, scratch, keys)
       const found = scratch.bytes(bitmapBytes(count))
       const padded = scratch.bytes(count * paddedBytes)
+      const sequences = withSequences ? scratch.words(count) : undefined
       const work = { recorder, scratch, arena }
-      this.record(work, { queries, count, found, payloads: padded }, plan)
+      this.record(work, { queries, count, found, payloads: padded, sequences }, plan)
       const column = this.#context.narrow.record(work, padded, count, payloadBytes)
       return [
         { buffer: found, bytes: bitmapBytes(count) },
         { buffer: column, bytes: count * payloadBytes },
+        ...(sequences ? [{ buffer: sequences, bytes: count * SEQUENCE_BYTES }] : []),
       ]
     }, memory)
-    return { found, payloads: { bytes: payloads, width: payloadBytes } }
+    return {
+      found,
+      payloads: { bytes: payloads, width: payloadBytes },
+      ...(sequences && { sequences: { bytes: sequences, width: SEQUENCE_BYTES } }),
+    }
   }
 }

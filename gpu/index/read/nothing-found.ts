@@ -13,9 +13,10 @@ type NothingFound<Op extends ReadOp> = (
 ) => ReadResults[Op]
 
 export const NOTHING_FOUND: { readonly [Op in ReadOp]: NothingFound<Op> } = {
-  get: ({ payloadBytes }, { count }) => ({
+  get: ({ payloadBytes }, { count }, { withSequences }) => ({
     found: new Uint8Array(bitmapBytes(count)),
     payloads: blankColumn(count, payloadBytes),
+    ...(withSequences && { sequences: blankColumn(count, SEQUENCE_BYTES) }),
   }),
   getAll: ({ payloadBytes }, { count }) => ({
     offsets: new Uint32Array(count + 1),

@@ -1,5 +1,7 @@
 import { type Column, countOf } from '../../../protocol/columns.js'
-import type { Device, Kernels } from '../../device/device.js'
+import { SEQUENCE_BYTES } from '../../../protocol/types.js'
+import type { Device, DeviceColumn, Kernels } from '../../device/device.js'
+import type { Recorder } from '../../device/recorder.js'
 import type { GetResult, ReadRequest } from '../../index-structure.js'
 import type { Scratch } from '../../memory/scratch.js'
 import { checkTraversal } from '../partitions/traversals.js'
@@ -34,7 +36,11 @@ export class PointReads {
   }
 
   /** The first payload of each key. */
-  get(shards: Shards, { traversal, memory }: ReadRequest<'get'>, keys: Column): Promise<GetResult> {
+  get(
+    shards: Shards,
+    { traversal, memory, withSequences }: ReadRequest<'get'>,
+    keys: Column,
+  ): Promise<GetResult> {
     const { narrow, payloadBytes, paddedBytes, tree: shape } = this.#context
     if (traversal !== undefined) checkTraversal(shape, traversal)
     const count = countOf(keys)
@@ -47,14 +53,16 @@ export class PointReads {
       const { keys: queries, positions, startsOnDevice: starts } = division
       const found = scratch.words(firstWord(shards.trees.length, count) + 1)
       const payloads = scratch.bytes(count * paddedBytes)
+      const sequences = withSequences ? scratch.words(count) : undefined
       for (const [i, { tree, shard, first, count }] of shares.entries()) {
-        const columns = { queries, found, payloads, first, firstWord: firstWord(shard, first), count }
+        const answers = { found, payloads, sequences, first, firstWord: firstWord(shard, first) }
         if (tree !== undefined) {
-          tree.get(recorder, scratch, columns, plans[i])
+          tree.get(recorder, scratch, { queries, count, ...answers }, plans[i])
           continue
         }
-        recorder.clear(found, 4 * columns.firstWord, 4 * Math.ceil(count / 32))
+        recorder.clear(found, 4 * answers.firstWord, 4 * Math.ceil(count / 32))
         recorder.clear(payloads, first * paddedBytes, count * paddedBytes)
+        if (sequences) recorder.clear(sequences, 4 * first, 4 * count)
       }
       const allFound = scratch.bytes(bitmapBytes(count))
       const allPayloads = scratch.bytes(count * paddedBytes)
@@ -66,27 +74,44 @@ export class PointReads {
       const columns = [
         { buffer: allFound, bytes: bitmapBytes(count) },
         { buffer: column, bytes: count * payloadBytes },
+        ...(sequences ? [this.#putBack(recorder, scratch, sequences, positions, count)] : []),
       ]
-      const [bits, bytes] = await this.#device.submitAndRead(recorder, columns, memory)
-      return { found: bits, payloads: { bytes, width: payloadBytes } }
+      const [bits, bytes, words] = await this.#device.submitAndRead(recorder, columns, memory)
+      return {
+        found: bits,
+        payloads: { bytes, width: payloadBytes },
+        ...(words && { sequences: { bytes: words, width: SEQUENCE_BYTES } }),
+      }
     })
   }
 
   /** The number of payloads of each key, u32. */
   count(shards: Shards, keys: Column): Promise<Uint8Array> {
-    const { primitives } = this.#context
     const count = countOf(keys)
     return this.#divided(shards, keys, async (scratch, { keys: queries, positions }, shares) => {
       const recorder = this.#device.record()
-      const [counts, all] = [scratch.words(count), scratch.words(count)]
+      const counts = scratch.words(count)
       for (const { tree, first, count } of shares) {
         if (tree !== undefined) tree.count(recorder, queries, counts, count, first)
         else recorder.clear(counts, 4 * first, 4 * count)
       }
-      primitives.scatter(recorder, counts, positions, all, count, 1)
-      const [bytes] = await this.#device.submitAndRead(recorder, [{ buffer: all, bytes: 4 * count }])
+      const column = this.#putBack(recorder, scratch, counts, positions, count)
+      const [bytes] = await this.#device.submitAndRead(recorder, [column])
       return bytes
     })
+  }
+
+  /** Puts a word a key into the order of the request. */
+  #putBack(
+    recorder: Recorder,
+    scratch: Scratch,
+    words: GPUBuffer,
+    positions: GPUBuffer,
+    count: number,
+  ): DeviceColumn {
+    const all = scratch.words(count)
+    this.#context.primitives.scatter(recorder, words, positions, all, count, 1)
+    return { buffer: all, bytes: 4 * count }
   }
 
   /** Answers with what the shards hold meanwhile. */

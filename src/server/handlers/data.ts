@@ -32,12 +32,19 @@ export async function handleData(
   const index = authoriseData(context.grant, request, engine)
   const { definition } = index
   const { call, memory } = context
-  const { traversal, reverse, fromExclusive, toExclusive, limit = 0 } = request
+  const { traversal, withSequences, reverse, fromExclusive, toExclusive, limit = 0 } = request
   const keys = () => ({ keys: requestKeys(request, definition) })
   switch (request.op) {
     case 'get': {
-      const { found, payloads } = await index.read({ op: 'get', traversal, memory }, keys(), call)
-      return { columns: { found: wireColumn('u8', found), payloads: sent('bytes', payloads) } }
+      const get = { op: 'get', traversal, withSequences, memory } as const
+      const { found, payloads, sequences } = await index.read(get, keys(), call)
+      return {
+        columns: {
+          found: wireColumn('u8', found),
+          payloads: sent('bytes', payloads),
+          ...(sequences && { sequences: sent('u32', sequences) }),
+        },
+      }
     }
     case 'getAll': {
       const all = { op: 'getAll', limit: LIMITS.scanEntries } as const

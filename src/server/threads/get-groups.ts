@@ -1,8 +1,14 @@
 import { aligned, asBytes } from '../../../protocol/columns.js'
 import { encodeDataRequest } from '../../../protocol/data-frame.js'
-import { type DataRequest, type WireColumns, WRITES } from '../../../protocol/data-request.js'
+import {
+  type DataRequest,
+  type WireColumn,
+  type WireColumns,
+  WRITES,
+} from '../../../protocol/data-request.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { sectionElementBytes } from '../../../protocol/frame.js'
+import { SEQUENCE_BYTES } from '../../../protocol/types.js'
 import { Coalescer, cutShared, paddedCount } from '../../engine/coalescer.js'
 import { Call, type Reply } from '../backend.js'
 
@@ -15,14 +21,14 @@ const GROUP_KEYS = 131_072
 /** Groups of one index that are under way: few large ones cost the engine's thread least, and it has other threads to serve meanwhile. */
 const UNDER_WAY = 1
 
-/** A get that can go with others. */
+/** A get, or a `getNext`, that can go with others. */
 interface Get extends Call {
   readonly request: DataRequest
 }
 
 /**
- * Makes one get of many small ones on their way to the engine's thread, which then has as little to do with all of them as with one. Those of
- * one token, index and generation go together.
+ * Makes one get, or `getNext`, of many small ones on their way to the engine's thread, which then has as little to do with all of them as with
+ * one. Those that ask alike, of one token, index and generation, go together.
  */
 export class GetGroups {
   readonly #send: (call: Call) => Promise<Reply>
@@ -45,8 +51,10 @@ export class GetGroups {
     return undefined
   }
 
-  #group({ handle, generation, columns }: DataRequest, who: string): Coalescer<Get, Reply> {
-    const name = `${handle} ${generation} ${columns.keys?.type} ${who}`
+  #group(request: DataRequest, who: string): Coalescer<Get, Reply> {
+    const { handle, generation, op, withSequences, reverse, columns } = request
+    const asks = `${op} ${withSequences} ${reverse} ${columns.sequences !== undefined}`
+    const name = `${handle} ${generation} ${columns.keys?.type} ${asks} ${who}`
     let group = this.#groups.get(name)
     if (group === undefined) {
       for (const [known, { isIdle }] of this.#groups) if (isIdle) this.#groups.delete(known)
@@ -78,11 +86,14 @@ export class GetGroups {
 
 function isSmallGet(call: Call): call is Get {
   const { request } = call
-  if (request.op !== 'get' || request.traversal !== undefined || request.count > SMALL_KEYS) return false
-  const { keys } = request.columns
+  if (request.op !== 'get' && request.op !== 'getNext') return false
+  const { traversal, count } = request
+  if (traversal !== undefined || count > SMALL_KEYS) return false
+  const { keys, sequences } = request.columns
   if (keys === undefined || keys.offsets !== undefined || keys.type === 'bytes') return false
-  // A wrong key count is left for the engine to refuse.
-  return keys.bytes.byteLength === request.count * sectionElementBytes(keys.type) && request.count > 0
+  // Wrong counts are left for the engine to refuse.
+  if (sequences !== undefined && sequences.bytes.byteLength !== count * SEQUENCE_BYTES) return false
+  return keys.bytes.byteLength === count * sectionElementBytes(keys.type) && count > 0
 }
 
 function cancelled(): Promise<never> {
@@ -91,19 +102,15 @@ function cancelled(): Promise<never> {
 
 /** One get of the keys of all. */
 function joined(first: Get, gets: readonly Get[]): Call {
-  const type = first.request.columns.keys?.type ?? 'u32'
-  const count = gets.reduce((sum, { request }) => sum + paddedCount(request.count), 0)
-  const width = sectionElementBytes(type)
-  const bytes = new Uint8Array(count * width)
-  let at = 0
-  for (const { request } of gets) {
-    if (request.columns.keys) bytes.set(request.columns.keys.bytes, at * width)
-    at += paddedCount(request.count)
+  const count = countOf(gets)
+  const columns = {
+    keys: joinedColumn(gets, 'keys', count),
+    ...(first.request.columns.sequences && { sequences: joinedColumn(gets, 'sequences', count) }),
   }
   const deadlines = gets.map(({ request }) => request.deadline ?? 0)
   // For as long as somebody waits for any of them.
   const deadline = deadlines.includes(0) ? 0 : Math.max(...deadlines)
-  const request: DataRequest = { ...first.request, deadline, count, columns: { keys: { type, bytes } } }
+  const request: DataRequest = { ...first.request, deadline, count, columns }
   const all = new Call(request, encodeDataRequest(request), first.owner, first.client)
   // Cancelled once all of them are.
   for (const get of gets) {
@@ -114,28 +121,57 @@ function joined(first: Get, gets: readonly Get[]): Call {
   return all
 }
 
+/** Keys of all, each get's filled up. */
+function countOf(gets: readonly Get[]): number {
+  return gets.reduce((sum, { request }) => sum + paddedCount(request.count), 0)
+}
+
+function joinedColumn(gets: readonly Get[], name: 'keys' | 'sequences', count: number): WireColumn {
+  const type = gets[0]?.request.columns[name]?.type ?? 'u32'
+  const width = sectionElementBytes(type)
+  const bytes = new Uint8Array(count * width)
+  let at = 0
+  for (const { request } of gets) {
+    const column = request.columns[name]
+    if (column) bytes.set(column.bytes, at * width)
+    at += paddedCount(request.count)
+  }
+  return { type, bytes }
+}
+
 function cutReply({ result, memory }: Reply, gets: readonly Get[]): readonly Reply[] {
-  const { found, payloads } = result.columns ?? {}
+  const { found, keys, payloads, sequences } = result.columns ?? {}
   if (found === undefined || payloads === undefined)
     throw new WarpdexError('INTERNAL', 'a get has no columns')
   let left = gets.length
   const shared = memory && { release: () => void (--left === 0 && memory.release()) }
-  const offsets = payloads.offsets && aligned(payloads.offsets, Uint32Array)
   const counts = gets.map(({ request }) => request.count)
-  const width = payloads.bytes.byteLength / counts.reduce((sum, count) => sum + paddedCount(count), 0)
+  const all = countOf(gets)
   return cutShared(found.bytes, counts, (ownFound, start, count) => {
-    const end = start + count
+    const part = (column: WireColumn) => cutColumn(column, start, start + count, all)
     const columns: WireColumns = {
       // A copy: a frame is made around columns that lie as in one, and its gaps may be what others of the group were found to have.
       found: { type: found.type, bytes: ownFound.slice() },
-      payloads: offsets
-        ? {
-            type: payloads.type,
-            bytes: payloads.bytes.subarray(offsets[start], offsets[end]),
-            offsets: asBytes(offsets.slice(start, end + 1).map((offset) => offset - offsets[start]!)),
-          }
-        : { type: payloads.type, bytes: payloads.bytes.subarray(start * width, end * width) },
+      ...(keys && { keys: part(keys) }),
+      payloads: part(payloads),
+      ...(sequences && { sequences: part(sequences) }),
     }
     return { result: { columns }, memory: shared }
   })
+}
+
+/** Values number `start` to before `end` of `count`. */
+function cutColumn(
+  { type, bytes, offsets }: WireColumn,
+  start: number,
+  end: number,
+  count: number,
+): WireColumn {
+  if (offsets === undefined) {
+    const width = bytes.byteLength / count
+    return { type, bytes: bytes.subarray(start * width, end * width) }
+  }
+  const cuts = aligned(offsets, Uint32Array)
+  const own = cuts.slice(start, end + 1).map((offset) => offset - cuts[start]!)
+  return { type, bytes: bytes.subarray(cuts[start], cuts[end]), offsets: asBytes(own) }
 }

@@ -1,15 +1,16 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { blankColumn, type Column, columnOf, countOf, valueAt } from '../../../protocol/columns.js'
-import { getCoalescer } from '../../../src/engine/coalescer.js'
+import { asBytes, blankColumn, type Column, columnOf, countOf, valueAt } from '../../../protocol/columns.js'
+import { WarpdexError } from '../../../protocol/errors.js'
+import { type EntryRequest, GatheredReads } from '../../../src/engine/coalescer.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
 import { openEngine } from './open-engine.js'
 
 /** Looks up u32 keys that are all there and are their own payloads; dispatches end when they are told to. */
-function openCoalescer() {
+function openGathered() {
   const dispatches: { keys: number; end: (error?: Error) => Promise<void> }[] = []
-  const coalescer = getCoalescer(
-    ({ bytes: keys }) =>
+  const gathered = new GatheredReads(
+    (_request, { keys: { bytes: keys } }) =>
       new Promise((resolve, reject) => {
         const count = keys.byteLength / 4
         const found = new Uint8Array(Math.ceil(count / 8)).fill(255)
@@ -21,7 +22,8 @@ function openCoalescer() {
         dispatches.push({ keys: count, end })
       }),
   )
-  return { coalescer, dispatches }
+  const get = (keys: Uint8Array) => gathered.read({ op: 'get' }, { keys: { bytes: keys, width: 4 } })
+  return { get, dispatches }
 }
 
 /** Asks one after the other, so that the first three have the device to themselves. */
@@ -37,7 +39,7 @@ async function askApart<T, R>(asked: readonly T[], ask: (one: T) => Promise<R>):
 const column = (...keys: number[]) => new Uint8Array(Uint32Array.from(keys).buffer)
 
 t.test('gets that arrive while the device is busy share a dispatch, each with its own answer', async (t) => {
-  const { coalescer, dispatches } = openCoalescer()
+  const { get, dispatches } = openGathered()
   const asked = [
     column(1),
     column(2, 3),
@@ -46,7 +48,7 @@ t.test('gets that arrive while the device is busy share a dispatch, each with it
     column(14),
     column(),
   ]
-  const answers = await askApart(asked, (bytes) => coalescer.call({ bytes, width: 4 }))
+  const answers = await askApart(asked, get)
   t.same(
     dispatches.map(({ keys }) => keys),
     [1, 2, 1],
@@ -68,8 +70,8 @@ t.test('gets that arrive while the device is busy share a dispatch, each with it
 })
 
 t.test('gets that come at once share a dispatch, also where the device is idle', async (t) => {
-  const { coalescer, dispatches } = openCoalescer()
-  const answers = [1, 2, 3].map((key) => coalescer.call({ bytes: column(key), width: 4 }))
+  const { get, dispatches } = openGathered()
+  const answers = [1, 2, 3].map((key) => get(column(key)))
   await setImmediate()
   t.same(
     dispatches.map(({ keys }) => keys),
@@ -83,8 +85,8 @@ t.test('gets that come at once share a dispatch, also where the device is idle',
 })
 
 t.test('a failure reaches every get that shared the dispatch, and no other', async (t) => {
-  const { coalescer, dispatches } = openCoalescer()
-  const answers = await askApart([1, 2, 3, 4, 5], (key) => coalescer.call({ bytes: column(key), width: 4 }))
+  const { get, dispatches } = openGathered()
+  const answers = await askApart([1, 2, 3, 4, 5], (key) => get(column(key)))
   const settled = Promise.allSettled(answers)
   await dispatches[0].end()
   await dispatches[3].end(new Error('on purpose'))
@@ -127,7 +129,7 @@ t.test('large gets, and those of long keys, go at once', async (t) => {
 t.test('keys of variable length are padded with empty ones', async (t) => {
   const dispatches: Column[] = []
   const ends: (() => void)[] = []
-  const coalescer = getCoalescer((keys) => {
+  const gathered = new GatheredReads((_request, { keys }) => {
     dispatches.push(keys)
     const count = countOf(keys)
     const payloads = Uint8Array.from({ length: count }, (_, i) => valueAt(keys, i).length)
@@ -138,7 +140,7 @@ t.test('keys of variable length are padded with empty ones', async (t) => {
   })
   const asked = [['a'], ['bb'], [''], ['ccc', '', 'd'], Array.from({ length: 9 }, (_, i) => 'e'.repeat(i))]
   const answers = await askApart(asked, (texts) =>
-    coalescer.call(columnOf(texts.map((text) => Buffer.from(text)))),
+    gathered.read({ op: 'get' }, { keys: columnOf(texts.map((text) => Buffer.from(text))) }),
   )
   ends[0]()
   await setImmediate()
@@ -151,4 +153,83 @@ t.test('keys of variable length are padded with empty ones', async (t) => {
       asked[i].map(({ length }) => length),
     )
   }
+})
+
+/** Finds behind each u32 key the next number, with its sequence number plus 10; dispatches end at once, once `free` is called. */
+function openWalks(refuse: (keys: number) => boolean = () => false) {
+  const dispatches: (EntryRequest & { readonly keys: number; readonly within: boolean })[] = []
+  let free = () => {}
+  const busy = new Promise<void>((resolve) => {
+    free = resolve
+  })
+  const gathered = new GatheredReads(async (request, { keys, sequences }) => {
+    const count = countOf(keys)
+    dispatches.push({ ...request, keys: count, within: sequences !== undefined })
+    await busy
+    if (refuse(count)) throw new WarpdexError('TOO_LARGE', 'on purpose')
+    const plus = (column: Column, more: number) => {
+      const words = new Uint32Array(column.bytes.slice().buffer)
+      return { bytes: asBytes(words.map((word) => word + more)), width: 4 }
+    }
+    return {
+      found: new Uint8Array(Math.ceil(count / 8)).fill(255),
+      keys: plus(keys, 1),
+      payloads: plus(keys, 100),
+      sequences: plus(sequences ?? blankColumn(count, 4), 10),
+    }
+  })
+  const walk = (request: EntryRequest, keys: number[], sequences?: number[]) =>
+    gathered.read(request, {
+      keys: { bytes: column(...keys), width: 4 },
+      sequences: sequences && { bytes: column(...sequences), width: 4 },
+    })
+  return { walk, dispatches, free: () => free() }
+}
+
+const words = (found: Column | undefined) => found && [...new Uint32Array(found.bytes.slice().buffer)]
+
+t.test('walks share dispatches with those that ask alike', async (t) => {
+  const { walk, dispatches, free } = openWalks()
+  const kinds = [
+    [{ op: 'get', withSequences: true }, false],
+    [{ op: 'getNext' }, true],
+    [{ op: 'getNext', reverse: true }, true],
+    [{ op: 'getNext', reverse: false }, false],
+  ] as const
+  const answers = await askApart([1, 2, 3, 4, 5], (round) =>
+    Promise.all(
+      kinds.map(([request, within], kind) =>
+        walk(request, [1000 * kind + round, 1000 * kind + 500], within ? [round, 7] : undefined),
+      ),
+    ),
+  )
+  t.equal(dispatches.length, 3 * kinds.length, 'three of each kind are under way')
+  free()
+  for (const [i, answer] of answers.entries()) {
+    for (const [kind, { keys, payloads, sequences }] of (await answer).entries()) {
+      const base = 1000 * kind
+      t.same(words(keys), [base + i + 2, base + 501])
+      t.same(words(payloads), [base + i + 101, base + 600])
+      t.same(words(sequences), kinds[kind]![1] ? [i + 11, 17] : [10, 10])
+    }
+  }
+  t.match(
+    dispatches.slice(3 * kinds.length),
+    kinds.map(([request, within]) => ({ ...request, within, keys: 16 })),
+  )
+})
+
+t.test('what is too large together is asked for one by one', async (t) => {
+  const { walk, dispatches, free } = openWalks((keys) => keys > 2)
+  const answers = [[1], [2, 3], [4, 5, 6]].map((keys) => walk({ op: 'getNext' }, keys))
+  free()
+  const settled = await Promise.allSettled(answers)
+  t.same(
+    settled.map((answer) => (answer.status === 'fulfilled' ? words(answer.value.keys) : answer.reason.code)),
+    [[2], [3, 4], 'TOO_LARGE'],
+  )
+  t.same(
+    dispatches.map(({ keys }) => keys),
+    [24, 1, 2, 3],
+  )
 })

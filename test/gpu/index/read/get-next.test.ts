@@ -14,10 +14,17 @@ t.test('getNext answers as the model does, in both directions, after keys and wi
       const subject = await subjectOf(device, shape, randomKeys(shape, random, 300), random)
       const count = 500
       const keys = queries(subject, random, count)
+      const begin = await subject.reader.getFirst(subject.arena, keys)
+      same(
+        t,
+        begin,
+        await subject.model.getFirst(keys),
+        `${keyType} first payloads with their sequence numbers`,
+      )
       const numbers = Uint32Array.from({ length: count }, () => {
         return random.chance(0.1) ? 0xffffffff : random.below(random.pick([2, 8, 400]))
       })
-      for (const sequences of [undefined, new Uint8Array(numbers.buffer)]) {
+      for (const sequences of [undefined, begin.sequences, new Uint8Array(numbers.buffer)]) {
         for (const reverse of [false, true]) {
           const request: GetNextRequest = { keys, sequences, reverse }
           const within = sequences === undefined ? 'after keys' : 'within keys'
@@ -39,5 +46,6 @@ t.test('nothing follows in a tree without keys', async (t) => {
   const { reader, arena, model } = await subjectOf(device, shape, [], seeded(t))
   for (const keys of [new Uint8Array(0), new Uint8Array(12)]) {
     same(t, await reader.getNext(arena, { keys }), await model.getNext({ keys }))
+    same(t, await reader.getFirst(arena, keys), await model.getFirst(keys))
   }
 })

@@ -27,6 +27,10 @@ class ArenaReader {
     return this.#of(arena).get(keys)
   }
 
+  getFirst(arena: Arena, keys: Uint8Array) {
+    return this.#of(arena).getFirst(keys)
+  }
+
   getAll(arena: Arena, keys: Uint8Array, limit: number) {
     return this.#of(arena).getAll(keys, limit)
   }
