@@ -179,6 +179,7 @@ export class Connection {
         reverse: call.reverse,
         fromExclusive: call.fromExclusive,
         toExclusive: call.toExclusive,
+        withSequences: call.withSequences,
         mode: call.mode,
         traversal: call.traversal,
         writeId: call.writeId,
