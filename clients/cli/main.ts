@@ -15,6 +15,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<{ readonly add: Adds }>>> 
   drop: () => import('./commands/drop.js'),
   put: () => import('./commands/put.js'),
   get: () => import('./commands/get.js'),
+  next: () => import('./commands/next.js'),
   explain: () => import('./commands/explain.js'),
   scan: () => import('./commands/scan.js'),
   query: () => import('./commands/query.js'),

@@ -210,8 +210,8 @@ export class Driver {
       return undefined
     }
     const checker = this.#checker
-    if (operation === 'scan') {
-      const answer = await target.scan(keys, request.limit)
+    if (operation === 'scan' || operation === 'walk') {
+      const answer = await target[operation](keys, request.limit)
       return checker && (() => checker.scan(request, answer))
     }
     const floors = checker?.beginRead(request)

@@ -43,7 +43,8 @@ export async function runLoadTest(
   stop: AbortSignal,
 ): Promise<LoadTestReport> {
   checkOptions(options)
-  if (isRedis(options) && has(workload(options.workload), 'scan')) {
+  const kinds = workload(options.workload)
+  if (isRedis(options) && (has(kinds, 'scan') || has(kinds, 'walk'))) {
     const { NO_SCANS } = await import('./redis-target.js')
     throw badRequest(NO_SCANS)
   }

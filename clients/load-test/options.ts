@@ -23,7 +23,7 @@ export interface LoadTestOptions {
   readonly distribution: Distribution
   /** Items of a request. */
   readonly batch: number
-  /** Entries of a scan: from 1 to this many, uniformly. */
+  /** Entries of a scan, or a walk: from 1 to this many, uniformly. */
   readonly scanLength: number
   readonly processes: number
   /** Of each process. */

@@ -1,5 +1,6 @@
+import { asBytes } from '../../protocol/columns.js'
 import { type PayloadKind, payloadBytes } from '../../protocol/types.js'
-import type { PayloadsInput } from '../sdk/index.js'
+import type { Payloads, PayloadsInput } from '../sdk/index.js'
 import { mix } from './random.js'
 
 /** What `PayloadSpace.version` says of bytes that are no payload of the key. */
@@ -70,6 +71,14 @@ export class PayloadSpace {
     const rows = bytes.subarray(0, count * width)
     if (kind !== 'bytes') return rows
     return { bytes: rows, offsets: Uint32Array.from({ length: count + 1 }, (_, i) => i * width) }
+  }
+
+  /** The payloads of a result, by number: views. */
+  rows({ array, offsets }: Pick<Payloads<PayloadKind>, 'array' | 'offsets'>): (i: number) => Uint8Array {
+    const bytes = asBytes(array)
+    const { width } = this
+    if (offsets !== undefined) return (i) => bytes.subarray(offsets[i], offsets[i + 1])
+    return (i) => bytes.subarray(i * width, (i + 1) * width)
   }
 
   #short(hash: number, version: number): number {

@@ -93,6 +93,10 @@ export class RedisTarget implements Target {
     throw badRequest(NO_SCANS)
   }
 
+  async walk(): Promise<ScanAnswer> {
+    throw badRequest(NO_SCANS)
+  }
+
   close(): void {
     this.#redis.disconnect()
   }
@@ -102,9 +106,9 @@ export class RedisTarget implements Target {
   }
 }
 
-/** Why workloads with scans do not run on Redis. */
+/** Why workloads with scans or walks do not run on Redis. */
 export const NO_SCANS =
-  'Redis keeps plain keys in no order and cannot scan ranges of them; choose a workload without scans (a, b, c, d, f, lookup, ingest)'
+  'Redis keeps plain keys in no order and cannot scan ranges of them, or walk; choose a workload without scans and walks (a, b, c, d, f, lookup, ingest)'
 
 async function open(url: string): Promise<Redis> {
   const redis = new Redis(url, { lazyConnect: true, maxRetriesPerRequest: 1, retryStrategy: () => null })

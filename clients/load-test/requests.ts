@@ -11,7 +11,7 @@ export interface Request {
   readonly operation: Operation
   readonly items: Uint32Array
   readonly keys: KeyColumn
-  /** Entries of a scan. */
+  /** Entries of a scan, or a walk. */
   readonly limit: number
   /** Of an insert: the first of its places. */
   readonly place: number
@@ -81,7 +81,7 @@ export class LaneRequests {
     const draw = this.#random.fraction()
     const operation = this.#shares.find(([, sum]) => draw < sum)?.[0] ?? this.#shares[0][0]
     const { batch, scanLength } = this.#options
-    const limit = operation === 'scan' ? 1 + this.#random.below(scanLength) : 0
+    const limit = operation === 'scan' || operation === 'walk' ? 1 + this.#random.below(scanLength) : 0
     if (operation === 'insert') return this.#insert(batch)
     if (this.#prepared !== undefined) return { operation, ...this.#prepared.take(batch), limit, place: 0 }
     this.#choose(this.#numbers, batch, this.#items.stored)

@@ -54,6 +54,8 @@ export interface Target {
   insert(keys: KeyColumn, payloads: PayloadRows): Promise<number>
   /** The first `limit` entries from each key on. */
   scan(keys: KeyColumn, limit: number): Promise<ScanAnswer>
+  /** The same entries, each asked for by the one before it. */
+  walk(keys: KeyColumn, limit: number): Promise<ScanAnswer>
   close(): void
 }
 

@@ -8,6 +8,7 @@ const OPERATION_NAMES = {
   update: 'update',
   insert: 'insert',
   scan: 'scan',
+  walk: 'walk by getNext',
   readModifyWrite: 'read-modify-write',
 } as const
 

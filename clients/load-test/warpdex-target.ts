@@ -1,10 +1,11 @@
-import { aligned, asBytes } from '../../protocol/columns.js'
+import { aligned } from '../../protocol/columns.js'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import type { IndexDefinition, VariableKeyType } from '../../protocol/types.js'
 import { type Client, connect, type Index, ResultCode, type StoredKeys } from '../sdk/index.js'
 import type { LoadTestOptions } from './options.js'
 import type { PayloadSpace } from './payload-space.js'
 import type { KeyColumn, PayloadRows, ReadAnswer, ScanAnswer, ServerFacts, Target } from './target.js'
+import { walk } from './walk.js'
 
 const RECONNECT = { attempts: 20 }
 
@@ -73,8 +74,7 @@ export class WarpdexTarget implements Target {
 
   async read({ keys }: KeyColumn): Promise<ReadAnswer> {
     const result = await this.#index.get(keys)
-    const { array, offsets } = result.payloads
-    const row = rowsOf(asBytes(array), offsets, this.#payloads.width)
+    const row = this.#payloads.rows(result.payloads)
     return { row: (i) => (result.has(i) ? row(i) : undefined) }
   }
 
@@ -91,27 +91,21 @@ export class WarpdexTarget implements Target {
 
   async scan({ keys, width }: KeyColumn, limit: number): Promise<ScanAnswer> {
     const page = await this.#index.scanRanges({ from: keys, limit })
-    const { payloads, offsets } = page
     return {
-      offsets,
+      offsets: page.offsets,
       words: keyWords(page.keys, width),
-      row: rowsOf(asBytes(payloads.array), payloads.offsets, this.#payloads.width),
+      row: this.#payloads.rows(page.payloads),
       more: (i) => page.more(i),
     }
+  }
+
+  walk(from: KeyColumn, limit: number): Promise<ScanAnswer> {
+    return walk(this.#index, this.#payloads, from, limit)
   }
 
   close(): void {
     void this.#client.close({ now: true })
   }
-}
-
-function rowsOf(
-  bytes: Uint8Array,
-  offsets: Uint32Array | undefined,
-  width: number,
-): (i: number) => Uint8Array {
-  if (offsets !== undefined) return (i) => bytes.subarray(offsets[i], offsets[i + 1])
-  return (i) => bytes.subarray(i * width, (i + 1) * width)
 }
 
 /** @throws WarpdexError `INTERNAL` for keys that no load test has stored */

@@ -1,7 +1,7 @@
 import type { Distribution } from './distributions.js'
 
 /** Kinds of requests, in the order of tables. */
-export const OPERATIONS = ['read', 'update', 'insert', 'scan', 'readModifyWrite'] as const
+export const OPERATIONS = ['read', 'update', 'insert', 'scan', 'walk', 'readModifyWrite'] as const
 export type Operation = (typeof OPERATIONS)[number]
 
 /** What a workload consists of, and what its options are where they are not given. */
@@ -17,10 +17,18 @@ export interface Workload {
   readonly batch: number
   /** Requests of a connection that are under way. */
   readonly depth: number
+  /** Entries of a scan, or a walk, at most. */
+  readonly scanLength: number
 }
 
-const YCSB = { distribution: 'zipfian', records: 1_000_000, batch: 1, depth: 16 } as const
-const BATCHES = { distribution: 'uniform', records: 1_000_000, batch: 10_000, depth: 8 } as const
+const YCSB = { distribution: 'zipfian', records: 1_000_000, batch: 1, depth: 16, scanLength: 100 } as const
+const BATCHES = {
+  distribution: 'uniform',
+  records: 1_000_000,
+  batch: 10_000,
+  depth: 8,
+  scanLength: 100,
+} as const
 
 /** YCSB's core workloads (Cooper et al., Benchmarking Cloud Serving Systems with YCSB, 2010, Table 2), and batches. */
 export const WORKLOADS = {
@@ -41,6 +49,12 @@ export const WORKLOADS = {
   },
   lookup: { ...BATCHES, description: 'batches of reads', shares: { read: 1 } },
   scan: { ...BATCHES, description: 'batches of short scans', shares: { scan: 1 }, batch: 100 },
+  walk: {
+    ...YCSB,
+    description: 'short walks by get and getNext 95 %, inserts 5 %',
+    shares: { walk: 0.95, insert: 0.05 },
+    scanLength: 10,
+  },
   ingest: { ...BATCHES, description: 'batches of inserts', shares: { insert: 1 }, records: 0, depth: 4 },
   mixed: {
     ...BATCHES,

@@ -9,7 +9,14 @@ import { asJson, printLines } from '../output.js'
 import { payloadAsJson, showPayload } from '../payloads.js'
 import { TRAVERSAL_OPTIONS } from '../traversal-options.js'
 
-type Payloads = readonly (number | bigint | Uint8Array)[]
+type Payload = number | bigint | Uint8Array
+
+/** What a key was found to have. */
+interface Found {
+  readonly payloads: readonly Payload[]
+  /** Sequence number of the first one, where it was asked for. */
+  readonly sequence?: number | undefined
+}
 
 export const add = indexCommand({
   usage: 'get <index> <keys..>',
@@ -18,6 +25,7 @@ export const add = indexCommand({
   options: {
     ...TRAVERSAL_OPTIONS,
     all: flag('All payloads of each key, not only the first'),
+    sequences: flag('With the sequence number of each payload, from which next goes on'),
     json: flag('One JSON object a key'),
     hex: flag(SHOWN_AS_HEX),
   },
@@ -35,25 +43,32 @@ export const add = indexCommand({
     const found = await lookUp(index, keys, options)
     const show = options.json ? jsonLine : textLine
     await printLines(keys.map((key, i) => show(key, found[i], definition, options)))
-    if (found.some((payloads) => payloads.length === 0)) process.exitCode = ExitCode.miss
+    if (found.some(({ payloads }) => payloads.length === 0)) process.exitCode = ExitCode.miss
   },
 })
 
-/** The payloads of each key: none where it was not found. */
+/** What each key has: no payloads where it was not found. */
 async function lookUp(
   index: Index,
   keys: readonly AnyKey[],
-  { all, strategy, resolution }: TraversalOptions & { readonly all: boolean },
-): Promise<Payloads[]> {
-  if (all && strategy !== undefined) {
-    throw badRequest('--all takes no --strategy; leave one of them out')
+  {
+    all,
+    sequences,
+    strategy,
+    resolution,
+  }: TraversalOptions & { readonly all: boolean; readonly sequences: boolean },
+): Promise<Found[]> {
+  if (all && (sequences || strategy !== undefined)) {
+    throw badRequest(`--all takes no ${sequences ? '--sequences' : '--strategy'}; leave one of them out`)
   }
   if (all) {
     const result = await index.getAll(keys)
-    return keys.map((_, i) => result.of(i))
+    return keys.map((_, i) => ({ payloads: result.of(i) }))
   }
-  const result = await index.get(keys, { strategy, resolution })
-  return keys.map((_, i) => (result.has(i) ? [result.payloads.at(i)] : []))
+  const result = await index.get(keys, { strategy, resolution, sequences })
+  return keys.map((_, i) =>
+    result.has(i) ? { payloads: [result.payloads.at(i)], sequence: result.sequences?.[i] } : { payloads: [] },
+  )
 }
 
 interface Form {
@@ -61,13 +76,15 @@ interface Form {
   readonly hex: boolean
 }
 
-function textLine(key: AnyKey, payloads: Payloads, { keyType }: IndexDefinition, { hex }: Form): string {
-  const shown = payloads.map((payload) => showPayload(payload, hex))
-  return [showKey(key, keyType, hex), ...(shown.length === 0 ? ['(not found)'] : shown)].join('\t')
+function textLine(key: AnyKey, found: Found, { keyType }: IndexDefinition, { hex }: Form): string {
+  const { payloads, sequence } = found
+  const shown = payloads.length === 0 ? ['(not found)'] : payloads.map((payload) => showPayload(payload, hex))
+  return [showKey(key, keyType, hex), ...shown, ...(sequence === undefined ? [] : [sequence])].join('\t')
 }
 
-function jsonLine(key: AnyKey, payloads: Payloads, { keyType }: IndexDefinition, { all, hex }: Form): string {
+function jsonLine(key: AnyKey, found: Found, { keyType }: IndexDefinition, { all, hex }: Form): string {
+  const { payloads, sequence } = found
   const shown = payloads.map((payload) => payloadAsJson(payload, hex))
-  const answer = all ? { payloads: shown } : { payload: shown[0] ?? null }
+  const answer = all ? { payloads: shown } : { payload: shown[0] ?? null, sequence }
   return asJson({ key: keyAsJson(key, keyType, hex), ...answer })
 }

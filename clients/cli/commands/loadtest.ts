@@ -24,7 +24,7 @@ const POSITIONALS = {
   workload: {
     choices: WORKLOAD_NAMES,
     default: 'lookup',
-    describe: 'YCSB a to f, or batches of lookups, scans, inserts, or of all',
+    describe: 'YCSB a to f, short walks by getNext, or batches of lookups, scans, inserts, or of all',
   },
 } as const
 
@@ -42,11 +42,11 @@ const OPTIONS = {
   'payload-bytes': text('Bytes of each payload of kind bytes [100]'),
   distribution: {
     choices: DISTRIBUTIONS,
-    describe: 'Which items are wanted [zipfian for a, b, c, e, f; latest for d; else uniform]',
+    describe: 'Which items are wanted [zipfian for a, b, c, e, f, walk; latest for d; else uniform]',
   },
-  batch: text('Items of a request [1 for a to f, 100 for scan, 1,000 for mixed, else 10,000]'),
-  'scan-length': text('Entries of a scan, 1 to this many [100]'),
-  depth: text('Requests of a connection that are under way [16 for a to f, else 8, ingest 4]'),
+  batch: text('Items of a request [1 for a to f and walk, 100 for scan, 1,000 for mixed, else 10,000]'),
+  'scan-length': text('Entries of a scan or a walk, 1 to this many [100; 10 for walk]'),
+  depth: text('Requests of a connection that are under way [16 for a to f and walk, else 8, ingest 4]'),
   connections: text('Connections of each process [1]'),
   processes: text('Processes that make requests [1]'),
   rate: text('Requests a second in all, at times that are fixed before (open loop)'),
@@ -116,7 +116,7 @@ function loadTestOptions(given: Options): LoadTestOptions {
     records: amount('--records', given.records) ?? defaults.records,
     distribution: given.distribution ?? defaults.distribution,
     batch: amount('--batch', given.batch) ?? defaults.batch,
-    scanLength: amount('--scan-length', given.scanLength) ?? 100,
+    scanLength: amount('--scan-length', given.scanLength) ?? defaults.scanLength,
     depth: amount('--depth', given.depth) ?? defaults.depth,
     connections: amount('--connections', given.connections) ?? 1,
     processes: amount('--processes', given.processes) ?? 1,

@@ -29,6 +29,35 @@ t.test('the commands on one server, from creating an index to dropping it', asyn
   })
   t.match(await cli(['get', 'towns', '--hex', '--', '-5']), { code: 0, out: '-5\t0x5973\n' })
 
+  t.match(await cli(['get', 'towns', '-5', '8', '--sequences']), {
+    code: 1,
+    out: '-5\tYs\t0\n8\t(not found)\n',
+  })
+  t.match(await cli(['get', 'towns', '7', '8', '--sequences', '--json']), {
+    code: 1,
+    out: '{"key":7,"payload":"Vineta","sequence":0}\n{"key":8,"payload":null}\n',
+  })
+  t.match(await cli(['get', 'towns', '7', '--sequences', '--all']), {
+    code: 2,
+    err: /--all takes no --sequences/,
+  })
+  t.same(await cli(['next', 'towns', '-5']), { code: 0, out: '7\tVineta\t0\n', err: '' })
+  t.match(await cli(['next', 'towns', '7', '--sequence', '0']), { code: 0, out: '7\tRungholt\t1\n' })
+  t.match(await cli(['next', 'towns', '7', '--sequence', '1', '--reverse', '--steps', '9']), {
+    code: 0,
+    out: '7\tVineta\t0\n-5\tYs\t0\n',
+  })
+  t.match(await cli(['next', 'towns', '--json', '--hex', '--', '-6']), {
+    code: 0,
+    out: '{"key":-5,"payload":{"hex":"5973"},"sequence":0}\n',
+  })
+  t.same(await cli(['next', 'towns', '7']), { code: 1, out: '', err: '' })
+  t.match(await cli(['next', 'towns', '7', '--sequence', 'x']), {
+    code: 2,
+    err: /--sequence is a whole number/,
+  })
+  t.match(await cli(['next', 'towns', '7', '--strategy', 'directed']), { code: 2, err: /no partitions/ })
+
   t.match(await cli(['scan', 'towns', '--reverse', '--limit', '2']), {
     code: 0,
     out: '7\tRungholt\n7\tVineta\n',
@@ -65,6 +94,7 @@ t.test('help, for every command with an example', async (t) => {
     'drop',
     'put',
     'get',
+    'next',
     'explain',
     'scan',
     'query',
