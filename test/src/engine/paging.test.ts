@@ -77,7 +77,7 @@ function randomRequest(random: Random, definition: IndexDefinition): (engine: En
   }
   const keys = keyColumn(random, definition, random.pick([1, 20, 500]))
   const reverse = random.chance(0.5)
-  switch (random.below(5)) {
+  switch (random.below(6)) {
     case 0:
       return at((index) => reads(index).get(keys))
     case 1:
@@ -86,6 +86,8 @@ function randomRequest(random: Random, definition: IndexDefinition): (engine: En
       return at((index) => reads(index).count(keys))
     case 3:
       return at((index) => reads(index).getNext({ keys, reverse }))
+    case 4:
+      return at((index) => reads(index).getFirst(keys))
     default: {
       const from = keyColumn(random, definition, 3)
       return at((index) =>

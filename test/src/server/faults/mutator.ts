@@ -52,6 +52,7 @@ const REQUESTS: readonly (readonly [fields: RequestFields, sections?: Sections])
   [{ op: 'get', index: 'x-numbers' }, { keys }],
   [{ op: 'get', index: 'x-numbers', all: true }, { keys }],
   [{ op: 'get', index: 'x-texts', strategy: 'sequential' }, texts],
+  [{ op: 'get', index: 'x-numbers', withSequences: true }, { keys }],
   [{ op: 'get', index: 'x-tuples' }, tuples],
   [{ op: 'count', index: 'x-texts' }, texts],
   [{ op: 'explain', index: 'x-numbers' }, { keys }],

@@ -1,7 +1,13 @@
 import { crc32 } from 'node:zlib'
 import t from 'tap'
 import { encodeDataReply, encodeDataRequest } from '../../../../protocol/data-frame.js'
-import { type DataOp, type WireColumns, wireColumn } from '../../../../protocol/data-request.js'
+import {
+  type DataOp,
+  type DataOptions,
+  type WireColumn,
+  type WireColumns,
+  wireColumn,
+} from '../../../../protocol/data-request.js'
 import { readRequest } from '../../../../protocol/messages.js'
 import { Call } from '../../../../src/server/backend.js'
 import { isReplyMemory, ReplyMemory } from '../../../../src/server/reply-memory.js'
@@ -101,4 +107,85 @@ t.test('the frame of one get leaves the answers alone that share its memory', as
     t.equal(own.payloads?.bytes.byteLength, 8 * counts[i]!)
     encodeDataReply({ id: 1, op: 'get', columns: own }, isReplyMemory(own.found!.bytes))
   }
+})
+
+t.test('small steps of walks that ask alike go together, each with its own part of the answer', async (t) => {
+  const sent: ToEngine[] = []
+  const postMessage = (messages: readonly ToEngine[]) => void sent.push(...messages)
+  const backend = new RemoteBackend(new Mailbox<ToEngine>({ postMessage }, () => {}))
+  const ask = (keys: number[], sequences: number[] | undefined, options: Partial<DataOptions> = {}) => {
+    const columns = {
+      keys: wireColumn('u32', Uint32Array.from(keys)),
+      ...(sequences && { sequences: wireColumn('u32', Uint32Array.from(sequences)) }),
+    }
+    const op = options.withSequences ? 'get' : 'getNext'
+    const request = { id: 1, op, handle: 1, generation: 1, count: keys.length, columns, ...options } as const
+    const frame = encodeDataRequest(request)
+    return backend.call(new Call(readRequest(frame), frame, 1, undefined))
+  }
+  const forwards = [ask([1, 2], [0, 3]), ask([7], [5])]
+  const others = [
+    ask([1], undefined),
+    ask([2], [0], { reverse: true }),
+    ask([3], undefined, { withSequences: true }),
+  ]
+  // Too many sequences, which the engine is to refuse.
+  const wrong = ask([4], [0, 0])
+  await new Promise((resolve) => setImmediate(resolve))
+  const requests = sent.flatMap((message) => (message.kind === 'call' ? [readRequest(message.frame)] : []))
+  t.match(
+    requests.map(({ op, ...request }) => [op, 'count' in request && request.count]),
+    [
+      ['getNext', 1],
+      ['getNext', 16],
+      ['getNext', 1],
+      ['getNext', 1],
+      ['get', 1],
+    ],
+  )
+  const together = sent.find((message) => message.kind === 'call' && message.frame.byteLength > 150)
+  if (together?.kind !== 'call') throw new Error('they did not go together')
+  const request = readRequest(together.frame)
+  if (!('handle' in request)) throw new Error('they are none for data')
+  const numbers = ({ bytes }: WireColumn) => [...new Uint32Array(bytes.slice().buffer)]
+  t.strictSame(numbers(request.columns.sequences!), [0, 3, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0])
+  const texts = Array.from({ length: 16 }, (_, i) => 'x'.repeat(i))
+  const ends = Uint32Array.from({ length: 17 }, (_, i) => (i * (i - 1)) / 2)
+  const columns = {
+    found: wireColumn('u8', Uint8Array.of(0b10, 0xff)),
+    keys: wireColumn(
+      'u32',
+      Uint32Array.from({ length: 16 }, (_, i) => 100 + i),
+    ),
+    payloads: wireColumn('bytes', Buffer.from(texts.join('')), ends),
+    sequences: wireColumn(
+      'u32',
+      Uint32Array.from({ length: 16 }, (_, i) => i),
+    ),
+  }
+  backend.settle({ kind: 'reply', number: together.number, result: { columns }, lent: false })
+  const replies = (await Promise.all(forwards)).map(({ result }) => result.columns ?? {})
+  t.strictSame(
+    replies.map(({ found }) => [...found!.bytes]),
+    [[0b10], [1]],
+  )
+  t.strictSame(
+    replies.map(({ keys }) => numbers(keys!)),
+    [[100, 101], [108]],
+  )
+  t.strictSame(
+    replies.map(({ sequences }) => numbers(sequences!)),
+    [[0, 1], [8]],
+  )
+  t.strictSame(
+    replies.map(({ payloads }) => [
+      Buffer.from(payloads!.bytes).toString(),
+      numbers(wireColumn('u8', payloads!.offsets!)),
+    ]),
+    [
+      ['x', [0, 0, 1]],
+      ['x'.repeat(8), [0, 8]],
+    ],
+  )
+  void Promise.allSettled([...others, wrong])
 })
