@@ -105,7 +105,8 @@ type FoundEntries = GetResult & { readonly keys?: Column | undefined }
 export class GatheredReads {
   readonly #run: (request: EntryRequest, positions: Positions) => Promise<FoundEntries>
   readonly #onDispatch: CoalescerOptions<Positions, FoundEntries>['onLeave']
-  readonly #alike = new Map<string, Coalescer<Positions, FoundEntries>>()
+  /** By what they ask, see `kindOf`. */
+  readonly #alike: (Coalescer<Positions, FoundEntries> | undefined)[] = []
 
   /**
    * @param run finds entries
@@ -121,13 +122,12 @@ export class GatheredReads {
 
   /** What the request finds; it names no traversal. */
   read(request: EntryRequest, positions: Positions): Promise<FoundEntries> {
-    const { op } = request
-    const asks = op === 'get' ? request.withSequences : request.reverse
-    const name = `${op} ${asks === true} ${positions.sequences !== undefined}`
-    let alike = this.#alike.get(name)
+    const kind = kindOf(request, positions)
+    let alike = this.#alike[kind]
     if (alike === undefined) {
-      alike = this.#coalescer(op === 'get' ? { ...request, memory: undefined } : request)
-      this.#alike.set(name, alike)
+      // Memory is lent for one reply.
+      alike = this.#coalescer(request.op === 'get' ? { ...request, memory: undefined } : request)
+      this.#alike[kind] = alike
     }
     return alike.call(positions)
   }
@@ -163,6 +163,12 @@ export class GatheredReads {
       return reads.map((read) => this.#run(request, read))
     }
   }
+}
+
+/** The number of all that ask alike. */
+function kindOf(request: EntryRequest, { sequences }: Positions): number {
+  if (request.op === 'get') return request.withSequences ? 1 : 0
+  return 2 + (request.reverse ? 1 : 0) + (sequences ? 2 : 0)
 }
 
 /** The positions of all. */

@@ -132,7 +132,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   ): Promise<ReadResults[Op]> {
     const { keys } = columns
     if (keys !== undefined && goesWithOthers(request) && isSmall(keys)) {
-      return this.#gathered.read(request, { ...columns, keys }) as Promise<ReadResults[Op]>
+      return this.#gathered.read(request, { keys, sequences: columns.sequences }) as Promise<ReadResults[Op]>
     }
     // Explanations are not timed.
     if (request.op === 'explain') return structure.read(request, columns)
