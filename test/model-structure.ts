@@ -77,7 +77,8 @@ export class ModelStructure implements IndexStructure {
     const { bytes = new Uint8Array(0), offsets } = columns.keys ?? {}
     const { from, to, tokens, sequences } = columns
     const answers: { [Op in ReadOp]: (options: ReadOptions[Op]) => Promise<unknown> } = {
-      get: ({ withSequences }) => (withSequences ? this.getFirst(bytes, offsets) : this.get(bytes, offsets)),
+      get: ({ traversal, withSequences }) =>
+        withSequences ? this.getFirst(bytes, offsets) : this.get(bytes, offsets, traversal),
       getAll: ({ limit }) => this.getAll(bytes, limit, offsets),
       count: () => this.count(bytes, offsets),
       explain: ({ traversal }) => this.explain(bytes, offsets, traversal),
@@ -99,7 +100,7 @@ export class ModelStructure implements IndexStructure {
     return isPlain ? (answer as ReadResults[Op]) : unflat(this.shape, Object(answer))
   }
 
-  async get(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<FlatGet> {
+  async get(keys: Uint8Array, keyOffsets?: Uint32Array, _traversal?: Traversal): Promise<FlatGet> {
     const ranks = this.#ranks(keys, keyOffsets)
     const found = new Uint8Array(Math.ceil(ranks.length / 8))
     const payloads = new Uint8Array(ranks.length * this.shape.payloadBytes)
