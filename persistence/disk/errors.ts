@@ -16,6 +16,8 @@ import { DATA_FILE } from './store-files.js'
 const { ENOSPC, EDQUOT, EFBIG, EIO } = constants.errno
 /** LMDB's code for: no more transactions, after one that could not be ended. */
 const MDB_PANIC = -30795
+/** LMDB's codes for a page that is not there or not what leads to it says. */
+const MDB_DAMAGED = [-30797, -30796]
 
 /** What a transaction needs beside its values: the pages of the trees on the way to them, and lists of free pages. */
 const SPARE_BYTES = 1024 * 1024
@@ -94,12 +96,22 @@ export function commitError(
   if (isLackOfRoom(cause) || (codeOf(cause) === EIO && !hasRoom(directory, bytes))) {
     return { error: diskFull(directory, cause), isFinal: false }
   }
-  const isFinal = codeOf(cause) === MDB_PANIC
+  const code = codeOf(cause)
+  if (code !== undefined && MDB_DAMAGED.includes(code))
+    return { error: damagedFile(directory, cause), isFinal: false }
+  const isFinal = code === MDB_PANIC
   const remedy = isFinal
     ? 'no more writes are taken; mend the disk and restart'
     : 'mend the disk and try again'
   const message = `a commit to ${directory} failed (${String(cause)}), and nothing of it was stored; ${remedy}`
   return { error: new WarpdexError('INTERNAL', message, { cause }), isFinal }
+}
+
+function damagedFile(directory: string, cause: unknown): WarpdexError {
+  const path = join(directory, DATA_FILE)
+  const remedy = 'bring the data directory back from a backup'
+  const message = `${path} is damaged (${String(cause)}), and nothing of the commit was stored; ${remedy}`
+  return new WarpdexError('DAMAGED_FILE', message, { cause })
 }
 
 /** An error of the file system as one that says what it is about. */

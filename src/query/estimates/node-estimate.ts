@@ -71,7 +71,7 @@ export function sumOf(amounts: Float64Array): number {
 }
 
 /** Rows of the sample that the node has rows of. */
-export function weightedRows({ weights }: Source): number {
+function weightedRows({ weights }: Source): number {
   return weights.reduce((count, weight) => (weight > 0 ? count + 1 : count), 0)
 }
 
