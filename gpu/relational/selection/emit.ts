@@ -1,15 +1,21 @@
+import type { Kernel } from '../../device/kernel.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { type QueryColumn, valueWords } from '../query/query-column.js'
 import { generateMoves, type MoveKind } from './generate-moves.js'
 import type { Entries, Marked } from './mark.js'
 import type { SelectionTile } from './selection-tile.js'
 
+/** What is wanted of the entries that pass: their rows, and values of columns. */
+export interface Wanted {
+  readonly hasRows: boolean
+  readonly columns: readonly QueryColumn[]
+}
+
 /** What is written of each entry that passes. */
 interface Move {
   readonly kind: MoveKind
   /** Undefined of the row itself. */
   readonly source: GPUBuffer | undefined
-  readonly output: GPUBuffer
 }
 
 /** What is written: the rows of the entries that pass, and columns at these rows. */
@@ -32,32 +38,36 @@ export class Emit {
     this.#mostBuffers = mostBuffers - OWN_BINDINGS
   }
 
-  /**
-   * @param bound how many pass at most
-   * @param hasRows whether their rows are wanted
-   * @param columns of which values are wanted
-   */
+  /** Has the kernels that `record` is going to need be made meanwhile. */
+  prepare(work: DeviceWork, { list }: Entries, wanted: Wanted): void {
+    for (const part of this.#parts(movesOf(wanted))) void this.#kernel(work, list, part)
+  }
+
+  /** @param bound how many pass at most */
   async record(
     work: DeviceWork,
     { list }: Entries,
-    marked: Marked,
+    { bases, bits, tiles }: Marked,
     bound: number,
-    hasRows: boolean,
-    columns: readonly QueryColumn[],
+    wanted: Wanted,
   ): Promise<Emitted> {
-    const rows = hasRows ? work.scratch.words(bound) : undefined
-    const moves: Move[] = rows === undefined ? [] : [{ kind: 'row', source: undefined, output: rows }]
-    const written = columns.map((column) => {
-      const words = valueWords(column.type)
-      const values = work.scratch.words(bound * words)
-      const validity = column.validity && work.ones(bound)
-      moves.push({ kind: words === 2 ? 'wide' : 'word', source: column.values, output: values })
-      if (validity !== undefined) moves.push({ kind: 'bit', source: column.validity, output: validity })
-      return { ...column, values, validity }
+    const rows = wanted.hasRows ? work.scratch.words(bound) : undefined
+    const columns = wanted.columns.map((column) => {
+      const values = work.scratch.words(bound * valueWords(column.type))
+      return { ...column, values, validity: column.validity && work.ones(bound) }
     })
-    const parts = bound === 0 ? [] : this.#parts(moves)
-    for (const part of parts) await this.#move(work, list, marked, part)
-    return { rows, columns: written }
+    const outputs = [rows, ...columns.flatMap(({ values, validity }) => [values, validity])]
+    const buffers = outputs.filter((output) => output !== undefined).values()
+    for (const part of bound === 0 ? [] : this.#parts(movesOf(wanted))) {
+      const kernel = await this.#kernel(work, list, part)
+      const moved = part.flatMap(({ source }, i): [string, GPUBuffer | undefined][] => [
+        [`source${i}`, source],
+        [`output${i}`, buffers.next().value],
+      ])
+      const all = { ...Object.fromEntries(moved), bases, bits, list }
+      work.recorder.dispatchGroups(kernel, all, { tiles }, this.#tile.groups(tiles))
+    }
+    return { rows, columns }
   }
 
   /** As many moves together as a kernel can bind. */
@@ -76,29 +86,25 @@ export class Emit {
     return parts
   }
 
-  async #move(
-    work: DeviceWork,
-    list: GPUBuffer | undefined,
-    { bases, bits, tiles }: Marked,
-    moves: readonly Move[],
-  ): Promise<void> {
+  #kernel(work: DeviceWork, list: GPUBuffer | undefined, moves: readonly Move[]): Promise<Kernel> {
     const text = generateMoves(
       moves.map(({ kind }) => kind),
       list !== undefined,
     )
-    const kernel = await work.kernels.generated.get(
-      {
-        module: 'relational/selection/emit',
-        conditions: this.#tile.conditions,
-        generated: { module: 'relational/selection/moves', text },
-      },
-      this.#tile.entryPoint('emit'),
-    )
-    const moved = moves.flatMap(({ source, output }, i): [string, GPUBuffer | undefined][] => [
-      [`source${i}`, source],
-      [`output${i}`, output],
-    ])
-    const buffers = { ...Object.fromEntries(moved), bases, bits, list }
-    work.recorder.dispatchGroups(kernel, buffers, { tiles }, this.#tile.groups(tiles))
+    const description = {
+      module: 'relational/selection/emit',
+      conditions: this.#tile.conditions,
+      generated: { module: 'relational/selection/moves', text },
+    }
+    return work.kernels.generated.get(description, this.#tile.entryPoint('emit'))
   }
+}
+
+/** In the order of what they are written to. */
+function movesOf({ hasRows, columns }: Wanted): Move[] {
+  const ofColumns = columns.flatMap(({ type, values, validity }): Move[] => [
+    { kind: valueWords(type) === 2 ? 'wide' : 'word', source: values },
+    ...(validity === undefined ? [] : [{ kind: 'bit', source: validity } as const]),
+  ])
+  return hasRows ? [{ kind: 'row', source: undefined }, ...ofColumns] : ofColumns
 }

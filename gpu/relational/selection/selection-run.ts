@@ -7,7 +7,7 @@ import type { DeviceWork } from '../query/device-work.js'
 import { bytesOf, type QueryColumn, ROW_BYTES, valueWords } from '../query/query-column.js'
 import { Table } from '../query/table.js'
 import { columnsOf } from './condition-columns.js'
-import type { Emit, Emitted } from './emit.js'
+import type { Emit, Emitted, Wanted } from './emit.js'
 import type { Entries, Groups, Mark, Marked } from './mark.js'
 import { EXPRESSION_ROW, FIRST_OF_EXPRESSION } from './predicate-text.js'
 import type { Condition, KernelPlan, Selected, SelectionOutput, SelectionPlan } from './selection-types.js'
@@ -61,6 +61,12 @@ interface Rows extends Entries {
   readonly numbers: GPUBuffer | undefined
 }
 
+/** What a kernel of a plan gives. Numbers of rows that were handed on as a column are so again, behind the others. */
+interface Given extends Wanted {
+  /** What columns are in the selection. */
+  readonly places: readonly number[]
+}
+
 /** What code of an expression may be made of to be a part of a kernel, as `RowText.weight` has it: it is written out for each row of a quad. */
 const MOST_WEIGHT = 1024
 
@@ -93,10 +99,15 @@ export class SelectionRun {
         this.#countMoved(counts)
         return { count: counts[i]!, rows: undefined, columns: [], left: counts }
       }
+      const given = this.#given(state, i)
+      this.#handed.push(
+        given.columns.reduce((sum, column) => sum + bytesOf(column), given.hasRows ? ROW_BYTES : 0),
+      )
+      this.#parts.emit.prepare(this.#work, state, given)
       const marked = await mark.record(this.#work, state, groups)
       left.push(marked.total)
-      if (isLast) return this.#output(state, marked, await this.#work.read(left))
-      state = await this.#handOn(state, marked, i)
+      if (isLast) return this.#output(state, marked, given, await this.#work.read(left))
+      state = await this.#handOn(state, marked, given, kernel.hands)
     }
     throw new WarpdexError('INTERNAL', 'a plan needs a kernel')
   }
@@ -162,30 +173,32 @@ export class SelectionRun {
     }
   }
 
-  /** What the kernel behind kernel number `i` begins with. */
-  async #handOn(state: Rows, marked: Marked, i: number): Promise<Rows> {
+  /** What kernel number `i` gives: numbers of rows or values to the next one, or what is wanted in the end. */
+  #given(state: Rows, i: number): Given {
     const { plan, conditions, output } = this.#request
-    if (plan.kernels[i]!.hands === 'rows') {
-      const passed = await this.#passed(state, marked, 1)
-      this.#handed.push(ROW_BYTES)
-      const { rows: list } = await this.#parts.emit.record(this.#work, state, marked, passed.bound, true, [])
-      return { ...state, ...passed, list }
-    }
+    const isLast = i === plan.kernels.length - 1
+    if (!isLast && plan.kernels[i]!.hands === 'rows') return { hasRows: true, columns: [], places: [] }
     const later = plan.kernels.slice(i + 1).flatMap(({ groups }) => groups.flat())
-    const needed = new Set([
-      ...later.flatMap((number) => columnsOf(conditions[number]!)),
-      ...(output.kind === 'columns' ? output.columns : []),
-    ])
-    const kept = [...needed]
-    const hasRows = output.kind === 'rows'
-    const words = kept.reduce((sum, number) => sum + valueWords(state.columns[number]!.type), hasRows ? 1 : 0)
+    const wanted = output.kind === 'columns' ? output.columns : []
+    const needed = [...later.flatMap((number) => columnsOf(conditions[number]!)), ...wanted]
+    const places = isLast ? wanted : [...new Set(needed)]
+    const columns = places.map((number) => state.columns[number]!)
+    if (output.kind !== 'rows') return { hasRows: false, columns, places }
+    if (state.numbers === undefined) return { hasRows: true, columns, places }
+    return { hasRows: false, columns: [...columns, numbersColumn(state.numbers)], places }
+  }
+
+  /** What the next kernel begins with. */
+  async #handOn(state: Rows, marked: Marked, given: Given, hands: KernelPlan['hands']): Promise<Rows> {
+    const words = given.columns.reduce((sum, { type }) => sum + valueWords(type), given.hasRows ? 1 : 0)
     const passed = await this.#passed(state, marked, words)
-    const emitted = await this.#emit(state, marked, passed.bound, hasRows, kept)
+    const emitted = await this.#parts.emit.record(this.#work, state, marked, passed.bound, given)
+    if (hands === 'rows') return { ...state, ...passed, list: emitted.rows }
     const columns: QueryColumn[] = []
-    kept.forEach((number, place) => {
+    given.places.forEach((number, place) => {
       columns[number] = emitted.columns[place]!
     })
-    return { columns, ...passed, list: undefined, numbers: emitted.rows }
+    return { columns, ...passed, list: undefined, numbers: numbersOf(emitted, given) }
   }
 
   /**
@@ -216,38 +229,22 @@ export class SelectionRun {
     })
   }
 
-  async #output(state: Rows, marked: Marked, left: readonly number[]): Promise<Selected> {
-    const { output } = this.#request
+  async #output(state: Rows, marked: Marked, given: Given, left: readonly number[]): Promise<Selected> {
     const count = left.at(-1)!
-    const columns = output.kind === 'columns' ? output.columns : []
-    const emitted = await this.#emit(state, marked, count, output.kind === 'rows', columns)
+    const emitted = await this.#parts.emit.record(this.#work, state, marked, count, given)
     this.#countMoved(left)
-    return { count, rows: emitted.rows, columns: emitted.columns, left }
+    const columns = emitted.columns.slice(0, given.places.length)
+    return { count, rows: numbersOf(emitted, given), columns, left }
   }
+}
 
-  /** Writes the numbers of rows that have passed, as the selection has them, and columns by their numbers. */
-  async #emit(
-    state: Rows,
-    marked: Marked,
-    bound: number,
-    hasRows: boolean,
-    columns: readonly number[],
-  ): Promise<Emitted> {
-    const { emit } = this.#parts
-    const sources = columns.map((number) => state.columns[number]!)
-    this.#handed.push(sources.reduce((sum, source) => sum + bytesOf(source), hasRows ? ROW_BYTES : 0))
-    if (!hasRows || state.numbers === undefined) {
-      return emit.record(this.#work, state, marked, bound, hasRows, sources)
-    }
-    const numbers: QueryColumn = {
-      type: 'u32',
-      values: state.numbers,
-      validity: undefined,
-      dictionary: undefined,
-    }
-    const written = await emit.record(this.#work, state, marked, bound, false, [numbers, ...sources])
-    return { rows: written.columns[0]!.values, columns: written.columns.slice(1) }
-  }
+function numbersColumn(values: GPUBuffer): QueryColumn {
+  return { type: 'u32', values, validity: undefined, dictionary: undefined }
+}
+
+/** Numbers of rows that were written, as the selection has them: by themselves, or as the last column. */
+function numbersOf({ rows, columns }: Emitted, { places }: Given): GPUBuffer | undefined {
+  return rows ?? columns[places.length]?.values
 }
 
 /** Whether a kernel of a plan reads its rows at numbers. */
