@@ -13,10 +13,10 @@ import { asBytes } from '../protocol/columns.js'
 import { toWarpdexError } from '../protocol/errors.js'
 import { WriteOp } from '../protocol/types.js'
 import { measureApart, measureForParent } from './apart.js'
+import { kernelTime } from './kernel-time.js'
 import { numberedPayloads, sampledKeys, scatteredKeys } from './keys.js'
 import { profiled } from './profiled.js'
 import { median, type Row } from './report.js'
-import { kernelTime } from './speculation/kernel-time.js'
 import { warmUp } from './warm-up.js'
 
 /** What one line of the device benchmark is about. */

@@ -4,9 +4,9 @@ import type { Recorder } from '../gpu/device/recorder.js'
 import type { Scratch } from '../gpu/memory/scratch.js'
 import { Primitives } from '../gpu/primitives/primitives.js'
 import { measureApart, measureForParent } from './apart.js'
+import { kernelTime } from './kernel-time.js'
 import { scattered, scatteredKeys } from './keys.js'
 import { median, type Row } from './report.js'
-import { kernelTime } from './speculation/kernel-time.js'
 
 /** Logarithms of the lengths that are measured. */
 const LOGARITHMS = { hardware: [10, 12, 14, 16, 18, 20, 22, 24, 26], software: [8, 12, 16, 20] }

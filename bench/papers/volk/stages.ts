@@ -1,0 +1,94 @@
+import type { Clock } from '../../../gpu/device/clock.js'
+import type { Device, DeviceColumn } from '../../../gpu/device/device.js'
+import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { Scratch } from '../../../gpu/memory/scratch.js'
+import type { ClockKind } from '../../kernel-time.js'
+import { median } from '../../report.js'
+import type { Stages } from './subject.js'
+
+/** The parts of a request that a caller brings. */
+export interface Request<Uploaded> {
+  /** Bytes of the columns that are read back. */
+  readonly replyBytes: number
+  upload(scratch: Scratch): Uploaded
+  /** Records the device's work; the columns that are to be read back, of whole words. */
+  record(recorder: Recorder, scratch: Scratch, uploaded: Uploaded): readonly DeviceColumn[]
+}
+
+/**
+ * Takes the microseconds of each stage of a request (Figure 8 (f)). Uploads are copied when they are handed over; the device fetches them
+ * later, which counts as `readback`, as all does that is neither seen on the host nor between the timestamps; none is left of it where
+ * the device began before the submission returned. Without timestamps `kernel` ends when the host hears of it.
+ */
+export class StageTimer<Uploaded> {
+  readonly #device: Device
+  readonly #request: Request<Uploaded>
+  readonly #clock: Clock | undefined
+  readonly #staging: GPUBuffer
+
+  constructor(device: Device, request: Request<Uploaded>) {
+    this.#device = device
+    this.#request = request
+    this.#clock = device.createClock(2)
+    const usage = GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST
+    this.#staging = device.gpu.createBuffer({ size: request.replyBytes, usage })
+  }
+
+  get clock(): ClockKind {
+    return this.#clock === undefined ? 'submission' : 'device'
+  }
+
+  async time(): Promise<Stages> {
+    const device = this.#device
+    const clock = this.#clock
+    const scratch = device.scratch()
+    try {
+      const start = performance.now()
+      const uploaded = this.#request.upload(scratch)
+      const uploadEnd = performance.now()
+      const recorder = device.record()
+      if (clock !== undefined) recorder.stamp(clock, 0)
+      const columns = this.#request.record(recorder, scratch, uploaded)
+      if (clock !== undefined) recorder.stamp(clock, 1)
+      let at = 0
+      for (const { buffer, bytes } of columns) {
+        recorder.copy(buffer, 0, this.#staging, at, bytes)
+        at += bytes
+      }
+      recorder.submit()
+      const launchEnd = performance.now()
+      if (clock === undefined) await device.gpu.queue.onSubmittedWorkDone()
+      const waited = performance.now() - launchEnd
+      await this.#staging.mapAsync(GPUMapMode.READ)
+      new Uint8Array(this.#staging.getMappedRange()).slice()
+      this.#staging.unmap()
+      const end = performance.now()
+      device.check()
+      const kernel = clock === undefined ? waited : (await device.readClock(clock))[1]! / 1e6
+      return {
+        upload: (uploadEnd - start) * 1e3,
+        launch: (launchEnd - uploadEnd) * 1e3,
+        kernel: kernel * 1e3,
+        readback: Math.max(0, end - launchEnd - kernel) * 1e3,
+      }
+    } finally {
+      scratch.release()
+    }
+  }
+
+  destroy(): void {
+    this.#staging.destroy()
+    this.#clock?.destroy()
+  }
+}
+
+/** The middle of each stage. */
+export function middleOf(measured: readonly Stages[]): Stages {
+  const middle = (stage: keyof Stages) => median(measured.map((stages) => stages[stage]))
+  return {
+    upload: middle('upload'),
+    launch: middle('launch'),
+    kernel: middle('kernel'),
+    readback: middle('readback'),
+  }
+}
