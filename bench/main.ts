@@ -14,9 +14,7 @@ import { benchMerge } from './merge.js'
 import { benchOrder } from './order.js'
 import { drawCharts as drawRelationalCharts } from './papers/diamos/charts.js'
 import { benchRelational } from './papers/diamos/relational.js'
-import { drawCharts } from './papers/he/charts.js'
-import { benchJoins } from './papers/he/joins.js'
-import { benchTable3 } from './papers/he/table3.js'
+import { benchJoins, PARTS, type Part } from './papers/he/joins.js'
 import { drawCharts as drawSelectCharts } from './papers/sitaridi/charts.js'
 import { keptPoints } from './papers/sitaridi/figures.js'
 import { benchSelect } from './papers/sitaridi/select.js'
@@ -48,6 +46,7 @@ interface Setting {
   readonly list: boolean
   readonly against: string | undefined
   readonly figures: readonly Figure[]
+  readonly parts: readonly Part[]
   /** Program of the Redis server. */
   readonly redisServer: string
   /** Where the figures are kept. */
@@ -57,9 +56,8 @@ interface Setting {
 /** Suites return their rows, unless they print and keep them themselves. */
 const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> = {
   device: ({ adapter, largest }) => benchDevice(adapter, sizes(largest(20))),
-  primitives: async ({ adapter, device, largest }) => [
+  primitives: async ({ adapter, device }) => [
     ...(await benchPrimitives(adapter, device.facts.software)),
-    ...(await benchTable3(device, Math.min(24, largest(16)))),
     ...(await benchVariableKeys(adapter)),
   ],
   relational: async ({ adapter, device, quick, path }) => {
@@ -77,10 +75,10 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
       device,
       device.facts.software ? [largest(14)] : [Math.min(20, largest(14)), Math.min(24, largest(14))],
     ),
-  joins: async ({ device, largest, quick, path }) => {
-    const rows = await benchJoins(device, { logarithm: Math.min(24, largest(14)) - (quick ? 4 : 0), quick })
-    writeCharts(path, drawCharts(device.facts.name, rows))
-    return rows
+  joins: async ({ device, largest, quick, parts, path }) => {
+    const logarithm = Math.min(24, largest(14)) - (quick ? 4 : 0)
+    await benchJoins(device, { logarithm, quick, parts, path })
+    return undefined
   },
   select: async ({ device, quick, path }) => {
     const { rows, points } = await benchSelect(device, quick)
@@ -178,7 +176,7 @@ const options = await yargs(hideBin(process.argv))
   .option('max', {
     type: 'number',
     describe:
-      'logarithm of the largest index [26; 20 on the software adapter, merge 18, order and joins 24 and 14, primitives 24 and 16, serve 22]',
+      'logarithm of the largest index [26; 20 on the software adapter, merge 18, order and joins 24 and 14, serve 22]',
   })
   .option('seconds', { type: 'number', default: 2, describe: 'serve: length of each measurement' })
   .option('quick', {
@@ -203,6 +201,12 @@ const options = await yargs(hideBin(process.argv))
     default: FIGURES,
     describe: 'speculation: which parts of Figure 8',
   })
+  .option('parts', {
+    choices: PARTS,
+    array: true,
+    default: PARTS,
+    describe: 'joins: which figures and tables; kept rows of others stay',
+  })
   .option('millions', {
     type: 'number',
     array: true,
@@ -219,7 +223,8 @@ const options = await yargs(hideBin(process.argv))
   .parseAsync()
 
 const suite = String(options.suite)
-const { adapter, max, seconds, minutes, millions, quick, list, against, figures, redisServer } = options
+const { adapter, max, seconds, minutes, millions, quick, list, against, figures, parts, redisServer } =
+  options
 const device = await Device.open(adapter)
 const { name, software } = device.facts
 const largest = (onSoftware: number) => max ?? (software ? onSoftware : LARGEST)
@@ -235,6 +240,7 @@ const rows = await SUITES[suite]({
   list,
   against,
   figures,
+  parts,
   redisServer,
   path,
 })

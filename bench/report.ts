@@ -78,3 +78,12 @@ export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
   return sorted[Math.floor(sorted.length / 2)]!
 }
+
+/** The middle of several measurements under a name, and beside it the least and the most of them. */
+export function spreadOf(name: string, values: readonly number[]): Readonly<Record<string, number>> {
+  return {
+    [name]: median(values),
+    [`${name}, least`]: Math.min(...values),
+    [`${name}, most`]: Math.max(...values),
+  }
+}

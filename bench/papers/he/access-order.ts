@@ -1,10 +1,11 @@
 import type { Recorder } from '../../../gpu/device/recorder.js'
 import { scatteredKeys } from '../../keys.js'
 import { randomOrder } from '../../primitives.js'
-import type { Row } from '../../report.js'
+import { median, type Row, spreadOf } from '../../report.js'
+import { scattered } from './host-primitives.js'
 import {
   type CheckedWork,
-  checkedTime,
+  checkedTimes,
   isExactly,
   type PrimitiveBench,
   rate,
@@ -89,9 +90,8 @@ async function benchLength(
   const rows: Row[] = []
   for (const name of names) {
     const { bytesPerWord, record, wanted } = operations[name]
-    const taken: number[] = []
-    for (const threads of grids) {
-      const work: CheckedWork = {
+    const works = grids.map(
+      (threads): CheckedWork => ({
         name,
         record: (recorder) => {
           record(threads, recorder, groups)
@@ -100,19 +100,18 @@ async function benchLength(
         check: isExactly(name, wanted),
         words: count,
         output: columns.output,
-      }
-      taken.push(await checkedTime(bench, work))
-    }
-    const [coalesced, apart] = taken as [number, number]
+      }),
+    )
+    const [coalesced, apart] = (await checkedTimes(bench, works)) as [number[], number[]]
     rows.push({
       name: `Figure 7, ${name} by ${groups} × ${invocations}, 2^${logarithm}`,
       figures: {
         words: count,
-        'coalesced µs': coalesced,
-        'coalesced GB/s': rate(bytesPerWord * count, coalesced),
-        'not coalesced µs': apart,
-        'not coalesced GB/s': rate(bytesPerWord * count, apart),
-        'times as fast': apart / coalesced,
+        ...spreadOf('coalesced µs', coalesced),
+        'coalesced GB/s': rate(bytesPerWord * count, median(coalesced)),
+        ...spreadOf('not coalesced µs', apart),
+        'not coalesced GB/s': rate(bytesPerWord * count, median(apart)),
+        'times as fast': median(apart) / median(coalesced),
       },
     })
   }
@@ -126,10 +125,6 @@ function operationsOn(
   { source, indices, output }: Columns,
 ): Readonly<Record<Primitive, Operation>> {
   const count = words.length
-  const scattered = new Uint32Array(count)
-  order.forEach((to, i) => {
-    scattered[to] = words[i]!
-  })
   return {
     map: {
       bytesPerWord: 8,
@@ -146,7 +141,7 @@ function operationsOn(
       bytesPerWord: 12,
       record: (threads, recorder, groups) =>
         threads.recordScatter(recorder, groups, source, indices, output, count),
-      wanted: scattered,
+      wanted: scattered(words, order),
     },
   }
 }

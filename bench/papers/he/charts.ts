@@ -32,7 +32,7 @@ function drawVaried(
   what: 'selectivity' | 'duplicates',
 ): void {
   const rows = all
-    .filter(({ name }) => name.startsWith('Figure 13') && name.includes(what))
+    .filter(({ name }) => name.startsWith('Figure 13') && !name.includes('ninlj') && name.includes(what))
     .map(({ name, figures }) => ({ share: Number(name.split(' ').at(-1)), figures }))
     .filter(({ share }) => share > 0)
   if (rows.length === 0) return

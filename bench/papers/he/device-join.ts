@@ -3,13 +3,14 @@ import type { KernelTime } from '../../../gpu/device/profiler.js'
 import type { JoinRequest, JoinSide } from '../../../gpu/relational/joins/join-types.js'
 import { DeviceWork } from '../../../gpu/relational/query/device-work.js'
 import type { QueryKernels } from '../../../gpu/relational/query/query-kernels.js'
+import { asBytes } from '../../../protocol/columns.js'
 import { profiled } from '../../profiled.js'
-import { median } from '../../report.js'
-import { warmUp } from '../../warm-up.js'
+import { keepWarm } from '../../warm-up.js'
 import { checksumOf, type Outcome } from './host-join.js'
+import type { Workload } from './workload.js'
 
-/** Joins of which the median counts, after some that warm up. */
-const REPEATS = 5
+/** Rounds that count, in each of which every join has its turn, after some that warm up. */
+const ROUNDS = 5
 const WARM_UP = 2
 
 /** Stages of He's Figure 12 and the kernels that belong to them, by how their names begin. */
@@ -28,12 +29,13 @@ const STAGES: Readonly<Record<string, readonly string[]>> = {
   sort: ['primitives/'],
 }
 
-/** What a join takes, in milliseconds. */
+/** What each run of a join took, in milliseconds. */
 export interface JoinTime {
-  /** All of its kernels, by the device's timestamps; undefined where there are none. */
-  readonly kernels: number | undefined
+  /** All of its kernels, by the device's timestamps; empty where there are none. */
+  readonly kernels: readonly number[]
   /** From the call to the end of the last pass on the device. */
-  readonly wall: number
+  readonly wall: readonly number[]
+  /** Of the last run. */
   readonly stages: Readonly<Record<string, number>>
   readonly byKernel: readonly KernelTime[]
 }
@@ -45,7 +47,7 @@ export async function uploadKeys(
   keyWords: 1 | 2,
 ): Promise<JoinSide & { destroy(): void }> {
   const buffer = await device.allocate(keys.byteLength, 'keys')
-  device.upload(buffer, new Uint8Array(keys.buffer, keys.byteOffset, keys.byteLength))
+  device.upload(buffer, asBytes(keys))
   return { keys: buffer, count: keys.length / keyWords, destroy: () => buffer.destroy() }
 }
 
@@ -85,35 +87,63 @@ export async function readJoin(parts: JoinParts, request: JoinRequest): Promise<
   return { pairs, checksum }
 }
 
-/** Times a join: by the wall clock, and then kernel by kernel, which makes the whole slower. */
-export async function timeJoin(parts: JoinParts, request: JoinRequest, repeats = REPEATS): Promise<JoinTime> {
-  const {
-    device,
-    kernels: { primitives },
-  } = parts
-  // The host may have been busy for seconds, with the model.
-  await warmUp(device, primitives)
-  const walls: number[] = []
-  for (let repeat = -WARM_UP; repeat < repeats; repeat++) {
-    const begin = performance.now()
-    await runJoin(parts, request)
-    await device.gpu.queue.onSubmittedWorkDone()
-    if (repeat >= 0) walls.push(performance.now() - begin)
-  }
-  let byKernel: readonly KernelTime[] = []
-  const totals: number[] = []
-  for (let repeat = 0; repeat < repeats; repeat++) {
-    const kernels = await profiled(device, async () => {
-      await runJoin(parts, request)
+/** Times joins, which take turns: by the wall clock, and then kernel by kernel, which makes the whole slower. */
+export async function timeJoins(parts: JoinParts, requests: readonly JoinRequest[]): Promise<JoinTime[]> {
+  const { device, kernels } = parts
+  const { primitives } = kernels
+  const times = requests.map((request) => ({
+    request,
+    wall: [] as number[],
+    kernels: [] as number[],
+    byKernel: [] as readonly KernelTime[],
+  }))
+  for (let round = -WARM_UP; round < ROUNDS; round++) {
+    for (const time of times) {
+      await keepWarm(device, primitives)
+      const begin = performance.now()
+      await runJoin(parts, time.request)
       await device.gpu.queue.onSubmittedWorkDone()
-    })
-    if (kernels === undefined) break
-    byKernel = kernels
-    totals.push(kernels.reduce((sum, { microseconds }) => sum + microseconds, 0) / 1e3)
+      if (round >= 0) time.wall.push(performance.now() - begin)
+    }
+  }
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const time of times) {
+      await keepWarm(device, primitives)
+      const kernels = await profiled(device, async () => {
+        await runJoin(parts, time.request)
+        await device.gpu.queue.onSubmittedWorkDone()
+      })
+      if (kernels === undefined) break
+      time.byKernel = kernels
+      time.kernels.push(kernels.reduce((sum, { microseconds }) => sum + microseconds, 0) / 1e3)
+    }
   }
   device.check()
-  const kernels = totals.length === 0 ? undefined : median(totals)
-  return { kernels, wall: median(walls), stages: stagesOf(byKernel), byKernel }
+  return times.map(({ wall, kernels, byKernel }) => ({ wall, kernels, byKernel, stages: stagesOf(byKernel) }))
+}
+
+/** What a join takes with its keys in host memory before, and its pairs there afterwards; each join in its turn. */
+export async function timeWithTransfers(
+  parts: JoinParts,
+  { left, right }: Workload,
+  requests: readonly JoinRequest[],
+): Promise<number[][]> {
+  const { device, kernels } = parts
+  const taken = requests.map((): number[] => [])
+  for (let round = -WARM_UP; round < ROUNDS; round++) {
+    for (const [i, request] of requests.entries()) {
+      await keepWarm(device, kernels.primitives)
+      const begin = performance.now()
+      device.upload(request.left.keys, asBytes(left))
+      device.upload(request.right.keys, asBytes(right))
+      await runJoin(parts, request, async (leftRows, rightRows, count) => {
+        await device.read(leftRows, 4 * count)
+        await device.read(rightRows, 4 * count)
+      })
+      if (round >= 0) taken[i]!.push(performance.now() - begin)
+    }
+  }
+  return taken
 }
 
 function stagesOf(byKernel: readonly KernelTime[]): Record<string, number> {

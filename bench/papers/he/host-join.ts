@@ -34,34 +34,86 @@ export function hostJoin({ left, right }: Workload): TimedOutcome {
     next[i] = heads[slot]!
     heads[slot] = i
   }
-  let leftRows = new Uint32Array(left.length)
-  let rightRows = new Uint32Array(left.length)
-  let pairs = 0
+  const leftRows = new GrowingColumn(left.length)
+  const rightRows = new GrowingColumn(left.length)
   for (let i = 0; i < left.length; i++) {
     const key = left[i]!
     for (let j = heads[Math.imul(key, LEFT_FACTOR) >>> shift]!; j >= 0; j = next[j]!) {
       if (right[j] !== key) continue
-      if (pairs === leftRows.length) {
-        leftRows = grown(leftRows)
-        rightRows = grown(rightRows)
-      }
-      leftRows[pairs] = i
-      rightRows[pairs] = j
-      pairs++
+      leftRows.push(i)
+      rightRows.push(j)
     }
   }
   const ms = performance.now() - begin
-  return { ms, pairs, checksum: checksumOf(leftRows, rightRows, pairs) }
+  const pairs = leftRows.length
+  return { ms, pairs, checksum: checksumOf(leftRows.words, rightRows.words, pairs) }
+}
+
+/**
+ * A join by left key <= right key <= left key + delta in one thread: the right side is put in order, and each left key searches it.
+ * The checksum is taken afterwards.
+ */
+export function hostBandJoin({ left, right }: Workload, delta: number): TimedOutcome {
+  const begin = performance.now()
+  const words = new Uint32Array(keysWithRows(right).sort().buffer)
+  const keys = right.map((_, i) => words[2 * i + 1]!)
+  const rows = right.map((_, i) => words[2 * i]!)
+  const leftRows = new GrowingColumn(left.length)
+  const rightRows = new GrowingColumn(left.length)
+  for (let i = 0; i < left.length; i++) {
+    const least = left[i]!
+    for (let at = firstNotBelow(keys, least); at < keys.length && keys[at]! <= least + delta; at++) {
+      leftRows.push(i)
+      rightRows.push(rows[at]!)
+    }
+  }
+  const ms = performance.now() - begin
+  const pairs = leftRows.length
+  return { ms, pairs, checksum: checksumOf(leftRows.words, rightRows.words, pairs) }
+}
+
+/** Keys with their rows behind them, so that they are sorted as one. */
+export function keysWithRows(keys: Uint32Array): BigUint64Array<ArrayBuffer> {
+  const words = new Uint32Array(2 * keys.length)
+  for (let i = 0; i < keys.length; i++) {
+    words[2 * i] = i
+    words[2 * i + 1] = keys[i]!
+  }
+  return new BigUint64Array(words.buffer)
+}
+
+function firstNotBelow(sorted: Uint32Array, least: number): number {
+  let low = 0
+  let high = sorted.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (sorted[middle]! < least) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** A column whose length is not known beforehand. */
+class GrowingColumn {
+  words: Uint32Array
+  length = 0
+
+  constructor(room: number) {
+    this.words = new Uint32Array(room)
+  }
+
+  push(word: number): void {
+    if (this.length === this.words.length) {
+      const larger = new Uint32Array(2 * this.words.length)
+      larger.set(this.words)
+      this.words = larger
+    }
+    this.words[this.length++] = word
+  }
 }
 
 export function checksumOf(leftRows: Uint32Array, rightRows: Uint32Array, pairs: number): number {
   let sum = 0
   for (let i = 0; i < pairs; i++) sum = (sum + pairSum(leftRows[i]!, rightRows[i]!)) | 0
   return sum >>> 0
-}
-
-function grown(rows: Uint32Array): Uint32Array<ArrayBuffer> {
-  const larger = new Uint32Array(2 * rows.length)
-  larger.set(rows)
-  return larger
 }

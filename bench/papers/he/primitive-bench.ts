@@ -2,8 +2,8 @@ import type { Device } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import type { Primitives } from '../../../gpu/primitives/primitives.js'
-import { type Effort, kernelTime } from '../../kernel-time.js'
-import { warmUp } from '../../warm-up.js'
+import { byTurns, KernelTimer } from '../../kernel-time.js'
+import { keepWarm } from '../../warm-up.js'
 
 /** What He's figures of primitives (§5.3) are measured with. */
 export interface PrimitiveBench {
@@ -28,23 +28,34 @@ export interface CheckedWork {
 
 const EFFORT = { full: { repeats: 11, seconds: 2 }, quick: { repeats: 3, seconds: 0.1 } }
 
-function effortOf({ quick }: PrimitiveBench): Effort {
-  return EFFORT[quick ? 'quick' : 'full']
-}
-
-/** Microseconds of work on the device (`kernelTime`), whose result is looked at first. */
-export async function checkedTime(bench: PrimitiveBench, work: CheckedWork): Promise<number> {
-  const { device, primitives } = bench
-  const scratch = device.scratch()
-  const recorder = device.record()
-  if (work.output !== undefined) recorder.clear(work.output)
-  const result = work.record(recorder, scratch)
-  recorder.submit()
-  work.check(await device.readWords(result, work.words))
-  scratch.release()
-  await warmUp(device, primitives)
-  const { microseconds } = await kernelTime(device, effortOf(bench), work.record)
-  return microseconds
+/**
+ * Microseconds of every run of works on the device, by `KernelTimer`. Each result is looked at first; then the works take turns on a warm
+ * device.
+ */
+export async function checkedTimes(
+  { device, primitives, quick }: PrimitiveBench,
+  works: readonly CheckedWork[],
+): Promise<number[][]> {
+  for (const work of works) {
+    const scratch = device.scratch()
+    const recorder = device.record()
+    if (work.output !== undefined) recorder.clear(work.output)
+    const result = work.record(recorder, scratch)
+    recorder.submit()
+    work.check(await device.readWords(result, work.words))
+    scratch.release()
+  }
+  const timer = new KernelTimer(device)
+  try {
+    const turns = works.map((work) => async () => {
+      await keepWarm(device, primitives)
+      return timer.time((recorder, scratch) => void work.record(recorder, scratch))
+    })
+    return await byTurns(EFFORT[quick ? 'quick' : 'full'], turns)
+  } finally {
+    timer.destroy()
+    device.check()
+  }
 }
 
 /** A check that a result is these words. */

@@ -1,9 +1,9 @@
 import { scatteredKeys } from '../../keys.js'
-import type { Row } from '../../report.js'
+import { median, type Row, spreadOf } from '../../report.js'
 import { splitCheck } from './key-parts.js'
 import {
   type CheckedWork,
-  checkedTime,
+  checkedTimes,
   isExactly,
   type PrimitiveBench,
   rate,
@@ -49,12 +49,10 @@ export async function benchThreadCounts(bench: PrimitiveBench): Promise<Row[]> {
   const hasWords = (groups: number) =>
     groups === FEWEST_GROUPS || groups * FIGURE_8_INVOCATIONS <= keys.length
   for (const groups of GROUPS[quick ? 'quick' : 'full'].filter(hasWords)) {
-    const taken = {
-      map: await threads.time('map', groups, FIGURE_8_INVOCATIONS),
-      split: await threads.time('split', groups, FIGURE_8_INVOCATIONS),
-    }
+    const taken = await threads.times(['map', 'split'], groups, FIGURE_8_INVOCATIONS)
     for (const primitive of ['map', 'split'] as const) {
-      if (taken[primitive] < best[primitive].µs) best[primitive] = { µs: taken[primitive], groups }
+      const µs = median(taken[primitive])
+      if (µs < best[primitive].µs) best[primitive] = { µs, groups }
     }
     figure8.push({
       name: `Figure 8, ${groups} × ${FIGURE_8_INVOCATIONS}, 2^${logarithm}`,
@@ -75,8 +73,8 @@ export async function benchThreadCounts(bench: PrimitiveBench): Promise<Row[]> {
         figure9.push({ name, figures: { invocations, 'split µs': NO_ROOM } })
         continue
       }
-      const taken = await threads.time(primitive, groups, invocations)
-      figure9.push({ name, figures: { invocations, ...threads.figures(primitive, taken) } })
+      const taken = await threads.times([primitive], groups, invocations)
+      figure9.push({ name, figures: { invocations, ...threads.figures(primitive, taken[primitive]) } })
     }
   }
   scratch.release()
@@ -104,21 +102,31 @@ class ThreadCounts {
     }
   }
 
-  /** Microseconds. */
-  async time(primitive: Primitive, groups: number, invocations: GridInvocations): Promise<number> {
-    return checkedTime(this.#bench, {
-      name: primitive,
-      record: await this.#recording(primitive, groups, invocations),
-      check: this.#checks[primitive],
-      words: this.#keys.length,
-      output: this.#output,
-    })
+  /** Microseconds of each run. */
+  async times(
+    primitives: readonly Primitive[],
+    groups: number,
+    invocations: GridInvocations,
+  ): Promise<Record<Primitive, number[]>> {
+    const works: CheckedWork[] = []
+    for (const primitive of primitives) {
+      works.push({
+        name: primitive,
+        record: await this.#recording(primitive, groups, invocations),
+        check: this.#checks[primitive],
+        words: this.#keys.length,
+        output: this.#output,
+      })
+    }
+    const taken = await checkedTimes(this.#bench, works)
+    const timesOf = (primitive: Primitive) => taken[primitives.indexOf(primitive)] ?? []
+    return { map: timesOf('map'), split: timesOf('split') }
   }
 
-  figures(primitive: Primitive, microseconds: number): Record<string, number> {
+  figures(primitive: Primitive, microseconds: readonly number[]): Record<string, number> {
     return {
-      [`${primitive} µs`]: microseconds,
-      [`${primitive} GB/s`]: rate(BYTES_PER_KEY * this.#keys.length, microseconds),
+      ...spreadOf(`${primitive} µs`, microseconds),
+      [`${primitive} GB/s`]: rate(BYTES_PER_KEY * this.#keys.length, median(microseconds)),
     }
   }
 

@@ -2,12 +2,13 @@ import type { Device } from '../../../gpu/device/device.js'
 import { Primitives, type Strategy } from '../../../gpu/primitives/primitives.js'
 import { suitsSubgroups } from '../../../gpu/primitives/strategy.js'
 import { scatteredKeys } from '../../keys.js'
-import type { Row } from '../../report.js'
-import { BitonicSort } from './bitonic.js'
+import { median, type Row, spreadOf } from '../../report.js'
+import { BitonicColumnSort } from './bitonic-column.js'
+import { prefixSums, splitWords } from './host-primitives.js'
 import { splitCheck } from './key-parts.js'
 import {
   type CheckedWork,
-  checkedTime,
+  checkedTimes,
   isExactly,
   type PrimitiveBench,
   uploadWords,
@@ -22,22 +23,16 @@ const INVOCATIONS = 64
 const LEAST_WORDS = 16
 const FAN_OUT = 64
 
-/** Elements of the segments that the bitonic sort sorts: as many as fit into workgroup memory. */
-const SEGMENT = 1024
-
 /** What goes into the primitives, on the host and on the device. */
 interface Inputs {
   readonly keys: Uint32Array
   readonly source: GPUBuffer
   /** Part of each key. */
   readonly parts: GPUBuffer
-  readonly segments: number
-  readonly starts: GPUBuffer
 }
 
 /** What cannot be had with and without workgroup memory, and why: rows without figures. */
 const NOT_MEASURED: readonly Row[] = [
-  'top levels of a CSS-tree: not measured, since no kernel keeps them in workgroup memory',
   'ninlj, smj, hj: not measured, since there are no kernels of them without workgroup memory',
 ].map((what) => ({ name: `Figure 10, ${what}`, figures: {} }))
 
@@ -63,30 +58,30 @@ export async function benchWorkgroupMemory(
       scratch,
       keys.map((key) => key % FAN_OUT),
     ),
-    segments: Math.ceil(keys.length / SEGMENT),
-    starts: uploadWords(
-      device,
-      scratch,
-      Uint32Array.from({ length: Math.ceil(keys.length / SEGMENT) }, (_, i) => i * SEGMENT),
-    ),
   }
   const rows = [await splitByThreads(bench, inputs)]
-  const times = new Map<string, Record<string, number>>()
+  const primitives = new Map<Strategy, Primitives>()
   for (const strategy of strategies) {
-    if (!canRun(device, strategy)) continue
-    const primitives = await Primitives.create(device, strategy)
-    for (const work of worksOf(device, primitives, inputs)) {
-      const time = await checkedTime(bench, work)
-      times.set(work.name, { ...times.get(work.name), [`${strategy} µs`]: time })
-    }
+    if (canRun(device, strategy)) primitives.set(strategy, await Primitives.create(device, strategy))
+  }
+  const works = [...primitives].map(([strategy, one]) => ({ strategy, works: worksOf(device, one, inputs) }))
+  for (const { name } of works[0]!.works) {
+    const forms = works.flatMap(({ strategy, works }) =>
+      works.filter((work) => work.name === name).map((work) => ({ strategy, work })),
+    )
+    const taken = await checkedTimes(
+      bench,
+      forms.map(({ work }) => work),
+    )
+    const figures: Record<string, number> = {}
+    for (const [i, { strategy }] of forms.entries())
+      Object.assign(figures, spreadOf(`${strategy} µs`, taken[i]!))
+    const { 'serial µs': without, 'cooperative µs': withMemory } = figures
+    const gain =
+      without === undefined || withMemory === undefined ? {} : { 'times as fast': without / withMemory }
+    rows.push({ name: `Figure 10, ${name}, 2^${logarithm}`, figures: { ...figures, ...gain } })
   }
   scratch.release()
-  for (const [name, figures] of times) {
-    const { 'serial µs': without, 'cooperative µs': withMemory } = figures
-    const times =
-      without === undefined || withMemory === undefined ? {} : { 'times as fast': without / withMemory }
-    rows.push({ name: `Figure 10, ${name}, 2^${logarithm}`, figures: { ...figures, ...times } })
-  }
   return [...rows, ...NOT_MEASURED]
 }
 
@@ -99,28 +94,29 @@ async function splitByThreads(bench: PrimitiveBench, { keys, source }: Inputs): 
   const groups = Math.max(1, Math.min(MOST_GROUPS, Math.floor(keys.length / (INVOCATIONS * LEAST_WORDS))))
   const outputs = device.scratch()
   const output = outputs.words(keys.length)
-  const taken: number[] = []
-  for (const workgroupMemory of [false, true]) {
+  const works = [false, true].map((workgroupMemory): CheckedWork => {
     const shape = { invocations: INVOCATIONS, coalesced: true, workgroupMemory } as const
     const split = new ThreadSplit(device, primitives, shape)
-    taken.push(
-      await checkedTime(bench, {
-        name: 'thread split',
-        output,
-        record: (recorder, scratch) => {
-          split.record(recorder, scratch, groups, source, output, keys.length)
-          return output
-        },
-        check: splitCheck('thread split', keys),
-        words: keys.length,
-      }),
-    )
-  }
+    return {
+      name: 'thread split',
+      output,
+      record: (recorder, scratch) => {
+        split.record(recorder, scratch, groups, source, output, keys.length)
+        return output
+      },
+      check: splitCheck('thread split', keys),
+      words: keys.length,
+    }
+  })
+  const [without, withMemory] = (await checkedTimes(bench, works)) as [number[], number[]]
   outputs.release()
-  const [without, withMemory] = taken as [number, number]
   return {
     name: `Figure 10, thread split, 2^${logarithm}`,
-    figures: { 'without µs': without, 'with µs': withMemory, 'times as fast': without / withMemory },
+    figures: {
+      ...spreadOf('without µs', without),
+      ...spreadOf('with µs', withMemory),
+      'times as fast': median(without) / median(withMemory),
+    },
   }
 }
 
@@ -131,7 +127,6 @@ function worksOf(device: Device, primitives: Primitives, inputs: Inputs): Checke
   const shape = { keyWords: 1, payloadWords: 1 } as const
   const split = new Split(device, primitives, shape)
   const quicksort = new Quicksort(device, primitives, shape)
-  const bitonic = new BitonicSort(device, primitives.strategy, shape)
   const sorted = keys.slice().sort()
   const columns = { keys: source, payloads: parts }
   const work = (name: string, wanted: Uint32Array, record: CheckedWork['record']): CheckedWork => ({
@@ -148,7 +143,11 @@ function worksOf(device: Device, primitives: Primitives, inputs: Inputs): Checke
     }),
     work(
       'split',
-      splitKeys(keys),
+      splitWords(
+        keys,
+        keys.map((key) => key % FAN_OUT),
+        FAN_OUT,
+      ),
       (recorder, scratch) => split.record(recorder, scratch, columns, parts, count, FAN_OUT).keys,
     ),
     work(
@@ -161,41 +160,30 @@ function worksOf(device: Device, primitives: Primitives, inputs: Inputs): Checke
       sorted,
       (recorder, scratch) => quicksort.record(recorder, scratch, columns, count).keys,
     ),
-    work(`bitonic sort of segments of ${SEGMENT}`, sortedSegments(keys), (recorder, scratch) => {
-      // Sorted where they lie, they need to be brought there; the copies are part of the time.
-      const copies = { keys: scratch.words(count), payloads: scratch.words(count) }
-      recorder.copy(source, 0, copies.keys, 0, count * 4)
-      recorder.copy(parts, 0, copies.payloads, 0, count * 4)
-      bitonic.record(recorder, scratch, copies, count, { starts: inputs.starts, count: inputs.segments })
-      return copies.keys
-    }),
+    // It knows no subgroups.
+    ...(primitives.strategy === 'subgroups' ? [] : [bitonicWork(device, primitives, inputs, sorted)]),
   ]
 }
 
-function prefixSums(words: Uint32Array): Uint32Array {
-  let sum = 0
-  return words.map((word) => {
-    const before = sum
-    sum = (sum + word) >>> 0
-    return before
-  })
-}
-
-/** The keys of part 0, behind them those of part 1, and so on. */
-function splitKeys(keys: Uint32Array): Uint32Array {
-  const next = new Uint32Array(FAN_OUT)
-  for (const key of keys) for (let part = (key % FAN_OUT) + 1; part < FAN_OUT; part++) next[part]! += 1
-  const split = new Uint32Array(keys.length)
-  for (const key of keys) {
-    const part = key % FAN_OUT
-    split[next[part]!] = key
-    next[part]! += 1
+/** The bitonic sort of all words, which are sorted where they lie. To bring them there is part of the time. */
+function bitonicWork(
+  device: Device,
+  { strategy }: Primitives,
+  { keys, source, parts }: Inputs,
+  sorted: Uint32Array,
+): CheckedWork {
+  const count = keys.length
+  const bitonic = new BitonicColumnSort(device, strategy === 'serial' ? 'storage' : 'workgroup')
+  return {
+    name: 'bitonic sort',
+    record: (recorder, scratch) => {
+      const copies = { keys: scratch.words(count), payloads: scratch.words(count) }
+      recorder.copy(source, 0, copies.keys, 0, count * 4)
+      recorder.copy(parts, 0, copies.payloads, 0, count * 4)
+      bitonic.record(recorder, copies, count)
+      return copies.keys
+    },
+    check: isExactly('bitonic sort', sorted),
+    words: count,
   }
-  return split
-}
-
-function sortedSegments(keys: Uint32Array): Uint32Array {
-  const sorted = keys.slice()
-  for (let start = 0; start < sorted.length; start += SEGMENT) sorted.subarray(start, start + SEGMENT).sort()
-  return sorted
 }

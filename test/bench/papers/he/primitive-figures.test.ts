@@ -22,7 +22,7 @@ t.test('figures of primitives are sound on columns of a few words', async (t) =>
   t.equal(rows.threads.filter(({ name }) => name.startsWith('Figure 8')).length, 2)
   t.ok(rows.threads.some(({ name }) => name.startsWith('Figure 9, map')))
   t.ok(rows.threads.some(({ name }) => name.startsWith('Figure 9, split')))
-  t.equal(rows.memory.length, 1 + 5 + 2)
+  t.equal(rows.memory.length, 1 + 5 + 1)
   t.equal(rows.strings.length, 2 * 2)
   const figures = Object.values(rows).flatMap((some) => some.flatMap((row) => Object.entries(row.figures)))
   t.same(
