@@ -105,7 +105,7 @@ export async function benchTable5(bench: JoinBench, count: number, nested: numbe
 }
 
 /** DuckDB's figures, or why there are none. */
-export function duckFigures(duck: DuckTime | undefined): Record<string, number | string> {
+function duckFigures(duck: DuckTime | undefined): Record<string, number | string> {
   return duck === undefined ? { ms: 'not installed' } : { ...spreadOf('ms', duck.ms), threads: duck.threads }
 }
 
