@@ -103,7 +103,7 @@ function copiesOf({ primitives, count, words, source, output }: Fixture): Checke
   const same = { multiplier: 1, addend: 0 }
   const shared = { check: isExactly('copy', words), words: count, output }
   return [
-    { name: 'copy', ...shared, record: (r) => (r.copy(source, 0, output, 0, count * 4), output) },
+    { name: 'copy', ...shared, record: into(output, (r) => r.copy(source, 0, output, 0, count * 4)) },
     {
       name: 'copy by a kernel',
       ...shared,
