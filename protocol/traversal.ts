@@ -75,7 +75,7 @@ export interface ResultTableRow {
   readonly predecessor: number | null
 }
 
-/** The intermediate and the reversed result table of one key. */
+/** The intermediate and the reversed result table of one key: of each partition that the strategy has a result of its own for. */
 export interface ResultTables {
   readonly rows: readonly ResultTableRow[]
   /** Rows left out because there were too many: such without result and predecessor go first. */
@@ -96,6 +96,9 @@ export interface Explanation extends Traversal {
   readonly reason: string
   /** Estimates for this adapter, cheapest first; empty where there is nothing to choose from. */
   readonly costs: readonly TraversalCost[]
-  /** Of the batch's first key; null where the index has no partitions. */
+  /**
+   * Of the batch's first key, as the device fills them for the strategy (for `sequential`, which has none, as for `speculative`); null where the
+   * index has no partitions.
+   */
   readonly tables: ResultTables | null
 }

@@ -10,43 +10,24 @@ export const ROW_WORDS = 4
 const SHOWN_ROWS = 1000
 
 /** The tables of a query from the rows that `explain.wesl` lists. */
-export function tablesOf(words: Uint32Array, isThere: boolean): ResultTables {
-  const results = new Map<number, number>()
-  const levels = new Map<number, number>()
-  const predecessors = new Map<number, number>()
-  for (let at = 0; at < words.length; at += ROW_WORDS) {
-    const [number, level, result] = words.subarray(at, at + ROW_WORDS)
-    levels.set(number, level)
-    results.set(number, result)
-    if (result !== 0 && result !== PAYLOAD) predecessors.set(result, number)
+export function tablesOf(words: Uint32Array): ResultTables {
+  const rows: ResultTableRow[] = []
+  for (let at = ROW_WORDS; at < words.length; at += ROW_WORDS) {
+    const [partition, level, result, predecessor] = words.subarray(at, at + ROW_WORDS)
+    if (partition === 0) continue
+    rows.push({
+      partition,
+      level,
+      result: result === PAYLOAD ? 'payload' : result || null,
+      predecessor: predecessor || null,
+    })
   }
-  const row = (number: number): ResultTableRow => ({
-    partition: number,
-    level: levels.get(number) ?? 0,
-    result: shownResult(results.get(number) ?? 0),
-    predecessor: predecessors.get(number) ?? null,
-  })
-  const numbers = [...levels.keys()].sort((one, other) => one - other)
-  const says = (number: number) => results.get(number) !== 0 || predecessors.has(number)
-  const shown = [...numbers.filter(says), ...numbers.filter((number) => !says(number))].slice(0, SHOWN_ROWS)
+  rows.sort((one, other) => one.partition - other.partition)
+  const says = ({ result, predecessor }: ResultTableRow) => result !== null || predecessor !== null
+  const shown = [...rows.filter(says), ...rows.filter((row) => !says(row))].slice(0, SHOWN_ROWS)
   return {
-    rows: shown.sort((one, other) => one - other).map(row),
-    omitted: numbers.length - shown.length,
-    answer: isThere ? answerFrom(results) : null,
+    rows: shown.sort((one, other) => one.partition - other.partition),
+    omitted: rows.length - shown.length,
+    answer: words[0] || null,
   }
-}
-
-function shownResult(result: number): ResultTableRow['result'] {
-  if (result === PAYLOAD) return 'payload'
-  return result === 0 ? null : result
-}
-
-/** The partition to which the results lead from the first one on. */
-function answerFrom(results: ReadonlyMap<number, number>): number {
-  let number = 1
-  for (let next = results.get(number); next !== undefined && next !== PAYLOAD && next !== 0; ) {
-    number = next
-    next = results.get(number)
-  }
-  return number
 }

@@ -1,5 +1,5 @@
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { ResultTables, Traversal } from '../../../protocol/traversal.js'
+import type { ResultTables, Strategy, Traversal } from '../../../protocol/traversal.js'
 import type { Device, Kernels } from '../../device/device.js'
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
@@ -45,6 +45,7 @@ const KERNELS = {
   directed: ['locate_directed'],
   resolution: ['reverse_results', 'climb_results', 'settle_queries'],
   explain: ['list_results'],
+  'explain-directed': ['list_directed'],
 } as const
 
 /** Bits of a shape that say how keys come off the wire; ordered ones need no mapping. */
@@ -103,7 +104,7 @@ export class Locator {
     queries: KeyColumn,
     { first = 0, count, areOrdered = false }: KeyRange,
   ): Located {
-    const { traversal, table, lists } = plan
+    const { table, lists } = plan
     const end = first + count
     const located = { places: scratch.words(2 * end), existing: scratch.words(end) }
     const shape = areOrdered ? this.#shape.word & ~KEY_KIND : this.#shape.word
@@ -115,16 +116,7 @@ export class Locator {
       return located
     }
     const most = Math.min(count, this.#queriesAtOnce(table))
-    const results = scratch.words(most * table.count)
-    const reversed = traversal.resolution === 'reversed' && {
-      reversed: scratch.words(most * table.count),
-      payloadCounts: scratch.words(most),
-      answers: scratch.words(most),
-    }
-    // Without reversed results nothing looks at the answers, so that anything may be bound there.
-    const answersIn = reversed ? reversed.answers : results
-    const tables = { results, foundResults: results, answersIn, ...reversed }
-    const all = { ...buffers, ...lists.bindings, ...tables }
+    const all = { ...buffers, ...lists.bindings, ...resultBuffers(scratch, plan, most) }
     for (let at = first; at < end; at += most) {
       const length = Math.min(most, end - at)
       this.#recordPiece(recorder, all, plan, lists, { first: at, length, shape })
@@ -164,24 +156,33 @@ export class Locator {
   }
 
   /**
-   * The tables of the first of some queries that people see (Volk, Tables 1 and 2).
-   * @param isThere whether the index has its key
+   * The tables of the first of some queries that people see (Volk, Tables 1 and 2), as the kernels of a strategy leave them. Where it has none,
+   * or they would be too large, those of another.
    */
-  async tables(arena: Arena, queries: KeyColumn, isThere: boolean): Promise<ResultTables> {
-    const table = await this.partitions(arena)
-    const { live, bindings } = await this.#lister.lists(arena, table)
+  async tables(arena: Arena, queries: KeyColumn, strategy: Strategy): Promise<ResultTables> {
+    const { count: partitions } = await this.partitions(arena)
+    const own = strategy === 'sequential' ? 'speculative' : strategy
+    const shown = partitions > this.#mostResults ? 'directed' : own
+    const plan = await this.plan(arena, { strategy: shown, resolution: 'reversed' })
+    const { table, lists } = plan
     return this.#device.withScratch(async (scratch) => {
-      const [results, rows] = [scratch.words(table.count), scratch.words(ROW_WORDS * live)]
-      const recorder = this.#device.record()
+      const count = 1 + (lists?.live ?? table.bands)
+      const [rows, places, existing] = [scratch.words(ROW_WORDS * count), scratch.words(2), scratch.words(1)]
       const keys = { queries: queries.keys, queryHeap: queries.heap }
-      const tables = { results, foundResults: results, rows }
-      const buffers = { ...arena.bindings, ...table.bindings, ...bindings, ...keys, ...tables }
-      const { count: partitions, levels } = table
-      const params = { first: 0, length: 1, live, partitions, levels, shape: this.#shape.word }
-      recorder.dispatch(this.#kernels.speculate, buffers, params, live)
-      recorder.dispatch(this.#kernels.list_results, buffers, params, live)
+      const buffers = { ...arena.bindings, ...table.bindings, ...keys, places, existing, rows }
+      const recorder = this.#device.record()
+      const shape = this.#shape.word
+      if (lists === undefined) {
+        const params = { ...this.directedParams(plan), first: 0, count: 1, shape }
+        recorder.dispatchGroups(this.#kernels.list_directed, buffers, params, 1)
+      } else {
+        const all = { ...buffers, ...lists.bindings, ...resultBuffers(scratch, plan, 1) }
+        this.#recordPiece(recorder, all, plan, lists, { first: 0, length: 1, shape })
+        const params = { length: 1, live: lists.live, partitions: table.count, levels: table.levels, shape }
+        recorder.dispatch(this.#kernels.list_results, all, { first: 0, ...params }, lists.live)
+      }
       recorder.submit()
-      return tablesOf(await this.#device.readWords(rows, ROW_WORDS * live), isThere)
+      return tablesOf(await this.#device.readWords(rows, ROW_WORDS * count))
     })
   }
 
@@ -190,13 +191,28 @@ export class Locator {
    * @throws WarpdexError `TOO_LARGE` when a single one's do not
    */
   #queriesAtOnce({ count }: PartitionTable): number {
-    const { software, bindingBytes } = this.#device.facts
-    const words = TABLE_WORDS[software ? 'software' : 'hardware']
-    const most = Math.floor(Math.min(words, bindingBytes / 4) / count)
+    const most = Math.floor(this.#mostResults / count)
     if (most > 0) return most
     throw new WarpdexError(
       'TOO_LARGE',
-      `the index has ${count} partitions, and a table of their results has room for ${words}; use strategy directed or sequential`,
+      `the index has ${count} partitions, and a table of their results has room for ${this.#mostResults}; use strategy directed or sequential`,
     )
   }
+
+  /** Results that a table has room for. */
+  get #mostResults(): number {
+    const { software, bindingBytes } = this.#device.facts
+    return Math.min(TABLE_WORDS[software ? 'software' : 'hardware'], bindingBytes / 4)
+  }
+}
+
+/** The tables of results for so many queries, by the names that kernels have for them. */
+function resultBuffers(scratch: Scratch, { traversal, table }: TraversalPlan, queries: number) {
+  const results = scratch.words(queries * table.count)
+  const common = { results, foundResults: results }
+  // Without reversed results nothing looks at the answers, so that anything may be bound there.
+  if (traversal.resolution !== 'reversed') return { ...common, answersIn: results }
+  const answers = scratch.words(queries)
+  const reversed = scratch.words(queries * table.count)
+  return { ...common, reversed, payloadCounts: scratch.words(queries), answers, answersIn: answers }
 }

@@ -1,8 +1,7 @@
 import { type Column, sliceColumn } from '../../../protocol/columns.js'
-import type { Explanation, ResultTables } from '../../../protocol/traversal.js'
+import type { Explanation, ResultTables, Strategy } from '../../../protocol/traversal.js'
 import type { ReadRequest } from '../../index-structure.js'
 import { explainSequential, type Traversals } from '../partitions/traversals.js'
-import type { Get } from './get.js'
 import type { ReadContext } from './read-context.js'
 import type { Asked, ReadOperation, SearchedTree } from './read-operation.js'
 
@@ -11,12 +10,10 @@ export class Explain implements ReadOperation<'explain'> {
   readonly #context: ReadContext
   /** Only where trees have partitions. */
   readonly #traversals: Traversals | undefined
-  readonly #get: Get
 
-  constructor(context: ReadContext, traversals: Traversals | undefined, get: Get) {
+  constructor(context: ReadContext, traversals: Traversals | undefined) {
     this.#context = context
     this.#traversals = traversals
-    this.#get = get
   }
 
   async run(
@@ -27,23 +24,17 @@ export class Explain implements ReadOperation<'explain'> {
     const batch = this.#context.batch(keys)
     if (this.#traversals === undefined) return explainSequential(batch, tree.arena)
     const explanation = await this.#traversals.explain(tree.arena, tree.keys, batch, traversal)
-    return { ...explanation, tables: await this.#tables(tree, keys) }
+    return { ...explanation, tables: await this.#tables(tree, keys, explanation.strategy) }
   }
 
-  async #tables(tree: SearchedTree, keys: Column): Promise<ResultTables | null> {
+  async #tables({ arena }: SearchedTree, keys: Column, strategy: Strategy): Promise<ResultTables | null> {
     const { locator, device } = this.#context
     if (locator === undefined) return null
-    const first = sliceColumn(keys, 0, 1)
-    const { found } = await this.#get.run(
-      { ...tree, plan: undefined },
-      { op: 'get' },
-      { keys: first, count: 1 },
-    )
     return device.withScratch((scratch) => {
       const recorder = device.record()
-      const queries = this.#context.queries(recorder, scratch, first)
+      const queries = this.#context.queries(recorder, scratch, sliceColumn(keys, 0, 1))
       recorder.submit()
-      return locator.tables(tree.arena, queries, found[0] === 1)
+      return locator.tables(arena, queries, strategy)
     })
   }
 }

@@ -49,7 +49,7 @@ export function createReads(
   const count = new Count(context)
   const scan = new Scan(context, breadthFirst, result, payloadHits)
   const getNext = new GetNext(context)
-  const explain = new Explain(context, traversals, get)
+  const explain = new Explain(context, traversals)
   const operations = { get, getAll, count, getNext, scan, explain }
   return { operations, context, get, getAll, count, scan, traversals, breadthFirst }
 }

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Device } from '../../../../gpu/device/device.js'
 import { PrefixTree } from '../../../../gpu/index/prefix-tree.js'
 import { columnOf } from '../../../../protocol/columns.js'
-import { TRAVERSALS } from '../../../../protocol/traversal.js'
+import { type Strategy, TRAVERSALS } from '../../../../protocol/traversal.js'
 import { WriteOp } from '../../../../protocol/types.js'
 import { reads } from '../../../reads.js'
 import { prepareBatch } from '../../../writes.js'
@@ -60,17 +60,53 @@ t.test("the paper's example: Tables 1 and 2 for key 3569", async (t) => {
   }
 })
 
+t.test('the tables are those of the strategy', async (t) => {
+  const { bytes, offsets } = columnOf([octalKey(3569)])
+  const tablesBy = async (strategy: Strategy) =>
+    (await reads(tree).explain(bytes, offsets, { strategy })).tables
+  t.same(await tablesBy('speculative'), await tablesBy('sequential'))
+  const [root, third, fourth] = [1, 3, 4].map((partition) => ({ partition, level: 2, predecessor: null }))
+  t.same(
+    await tablesBy('hierarchical'),
+    {
+      rows: [
+        { ...root, level: 0, result: 'payload' },
+        { ...root, partition: 2, result: null },
+        { ...third, result: null },
+        { ...fourth, result: null },
+      ],
+      omitted: 0,
+      answer: 4,
+    },
+    'one block resolves all in workgroup memory',
+  )
+  t.same(
+    await tablesBy('directed'),
+    {
+      rows: [
+        { ...root, level: 0, result: 4 },
+        { ...fourth, result: 'payload', predecessor: 1 },
+      ],
+      omitted: 0,
+      answer: 4,
+    },
+    'the directory names one partition a band',
+  )
+})
+
 t.test('a key that is not there has results and no answer', async (t) => {
   const { bytes, offsets } = columnOf([octalKey(0o6762)])
-  const { tables } = await reads(tree).explain(bytes, offsets, {
-    strategy: 'directed',
-    resolution: 'reversed',
-  })
-  t.same(
-    tables?.rows.map(({ result }) => result),
-    [4, null, null, null],
-  )
-  t.equal(tables?.answer, null)
+  for (const [strategy, results] of [
+    ['speculative', [4, null, null, null]],
+    ['directed', [4, null]],
+  ] as const) {
+    const { tables } = await reads(tree).explain(bytes, offsets, { strategy, resolution: 'reversed' })
+    t.same(
+      tables?.rows.map(({ result }) => result),
+      results,
+    )
+    t.equal(tables?.answer, null)
+  }
 })
 
 t.test('says what is taken and why', async (t) => {
