@@ -1,6 +1,6 @@
 import type { ColumnType } from '../../protocol/relation.js'
 import type { IndexStructure } from '../index-structure.js'
-import type { FactsKeeper } from './order/column-facts.js'
+import type { KeptFacts } from './order/column-facts.js'
 import type { SampleKeeper } from './relation-sample.js'
 
 /** Strings one after the other, as UTF-8. */
@@ -62,5 +62,5 @@ export interface DeviceRelation {
   readonly indexes?: readonly ColumnIndex[]
   /** What is known of its values, if somebody keeps that. */
   readonly sample?: SampleKeeper
-  readonly facts?: FactsKeeper
+  readonly facts?: KeptFacts
 }

@@ -3,6 +3,7 @@ import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed
 import type { DeviceWork } from '../query/device-work.js'
 import type { QueryColumn } from '../query/query-column.js'
 import type { Table } from '../query/table.js'
+import { isTrue } from './operators.js'
 import { RowCode } from './row-code.js'
 import { buffersOf, type WrittenRows, writeRows } from './row-kernel.js'
 import { type FaultyColumn, IS_FAULT, IS_VALUE, type RowValue } from './row-value.js'
@@ -47,7 +48,7 @@ export async function evaluateCondition(
   table: Table,
   condition: TypedExpression,
 ): Promise<GPUBuffer> {
-  const build = (code: RowCode, part: TypedExpression) => code.noted(code.isTrue(code.value(part)))
+  const build = (code: RowCode, part: TypedExpression) => code.noted(isTrue(code, code.value(part)))
   const { values } = await evaluateInParts(work, table, condition, build)
   return values
 }

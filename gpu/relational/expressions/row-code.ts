@@ -13,11 +13,9 @@ import {
   comparison,
   conversion,
   isNull,
-  isTrue,
   logic,
   negation,
   ordered,
-  restored,
   strict,
   truth,
 } from './operators.js'
@@ -66,21 +64,6 @@ export class RowCode extends RowText {
   /** A column that is none of the table's. */
   override column(column: QueryColumn | RowColumn): RowValue {
     return super.column('source' in column ? column : { source: column, rows: undefined })
-  }
-
-  /** A value's number in the order of its type, as unsigned numbers have it; its type stays. */
-  ordered(value: RowValue): RowValue {
-    return ordered(this, value)
-  }
-
-  /** What `ordered` did is undone. */
-  restored(value: RowValue): RowValue {
-    return restored(this, value)
-  }
-
-  /** A boolean that is never null: whether another one is true. */
-  isTrue(value: RowValue): RowValue {
-    return isTrue(this, value)
   }
 
   /** Strings by the numbers of another dictionary, which has all of them. */

@@ -2,6 +2,7 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import type { AggregateFunction, ValueType } from '../../../protocol/query/tree.js'
 import type { TypedAggregate } from '../../../protocol/query/typed.js'
 import type { StringDictionary } from '../device-relation.js'
+import { ordered } from '../expressions/operators.js'
 import type { RowCode } from '../expressions/row-code.js'
 import type { RowValue } from '../expressions/row-value.js'
 
@@ -117,8 +118,8 @@ export class AggregateStates {
 
   #extreme(value: RowValue, fn: 'min' | 'max', code: RowCode): Accumulator {
     return this.#accumulator(value, fn, value.words === 2 ? 'wideMost' : 'most', () => {
-      const ordered = code.ordered(value).value
-      return fn === 'max' ? ordered : `~${ordered}`
+      const most = ordered(code, value).value
+      return fn === 'max' ? most : `~${most}`
     })
   }
 

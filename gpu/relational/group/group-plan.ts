@@ -1,4 +1,5 @@
 import type { TypedAggregate, TypedExpression } from '../../../protocol/query/typed.js'
+import { isTrue, ordered } from '../expressions/operators.js'
 import { RowCode } from '../expressions/row-code.js'
 import { CONDITION_FAULT, type DeviceWork } from '../query/device-work.js'
 import type { Table, TableColumn } from '../query/table.js'
@@ -154,14 +155,14 @@ function rowCode({ table, condition }: GroupedRows, result = ''): RowCode {
   const code = new RowCode(table.columns, 'row', FIRST_BINDING)
   if (condition === undefined) return code
   // A fault that may be true passes, and is one of the query, whether or not.
-  const { value } = code.noted(code.isTrue(code.value(condition)), CONDITION_FAULT)
+  const { value } = code.noted(isTrue(code, code.value(condition)), CONDITION_FAULT)
   code.emit(`if (${value} == 0u) { return ${result}; }`)
   return code
 }
 
 /** Takes a key into the number of the slot. */
 function addDigit(code: RowCode, { column, size, common, nullable }: SlotKey): void {
-  const value = code.ordered(code.column(column))
+  const value = ordered(code, code.column(column))
   const low = value.words === 2 ? `${value.value}.x` : value.value
   const digit = `(${low} ^ ${code.word(Number(common & 0xffffffffn))})`
   const places = code.word(nullable ? size + 1 : size)

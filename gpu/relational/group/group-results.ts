@@ -1,5 +1,6 @@
 import type { ValueType } from '../../../protocol/query/tree.js'
 import type { Build } from '../expressions/evaluate.js'
+import { restored } from '../expressions/operators.js'
 import type { RowCode } from '../expressions/row-code.js'
 import type { RowValue } from '../expressions/row-value.js'
 import { sumFault } from '../query/device-work.js'
@@ -46,7 +47,7 @@ function aggregateResult(
     case 'min':
     case 'max': {
       const most = fn === 'max' ? total : `~${total}`
-      return code.restored(code.computed(type!, most, { valid, dictionary }))
+      return restored(code, code.computed(type!, most, { valid, dictionary }))
     }
     case 'sum':
       return sum(code, type!, total, valid, sumFault(number))
@@ -93,6 +94,6 @@ export function keyResults(keys: readonly SlotKey[], slot: (code: RowCode) => st
     const valid = nullable ? code.let(`${digit} != ${code.word(size)}`) : undefined
     const bits = code.constant(common, words).value
     const value = `${bits} | ${words === 2 ? `vec2u(${digit}, 0u)` : digit}`
-    return code.restored(code.computed(type, value, { valid, dictionary }))
+    return restored(code, code.computed(type, value, { valid, dictionary }))
   })
 }

@@ -26,14 +26,7 @@ export interface ColumnFacts extends ValueFacts {
 }
 
 /** The facts of a relation's columns, by name, for as long as its rows are the same. */
-export class FactsKeeper {
-  readonly columns = new Map<string, ColumnFacts>()
-
-  /** The relation has other rows now. */
-  forget(): void {
-    this.columns.clear()
-  }
-}
+export type KeptFacts = Map<string, ColumnFacts>
 
 /** Which column of a relation a query reads. */
 export interface Origin {
@@ -43,15 +36,15 @@ export interface Origin {
 
 /** What a query knows of the columns that it meets. */
 export class KnownFacts {
-  readonly #stored = new Map<QueryColumn, Origin & { readonly keeper: FactsKeeper }>()
+  readonly #stored = new Map<QueryColumn, Origin & { readonly kept: KeptFacts }>()
   /** Columns of some rows of others, in their order. */
   readonly #drawn = new WeakMap<QueryColumn, TableColumn>()
   readonly #measured = new WeakMap<TableColumn, ColumnFacts>()
 
   /** A relation's columns stay as they are for as long as the query runs. */
   add(relation: DeviceRelation): void {
-    const { columns, facts: keeper = new FactsKeeper() } = relation
-    for (const [name, column] of columns) this.#stored.set(column, { relation, name, keeper })
+    const { columns, facts: kept = new Map() } = relation
+    for (const [name, column] of columns) this.#stored.set(column, { relation, name, kept })
   }
 
   /** A column has the values of some rows of another, in their order. */
@@ -78,7 +71,7 @@ export class KnownFacts {
   /** What is known of a whole column of a relation. */
   ofWhole(source: QueryColumn): ColumnFacts | undefined {
     const stored = this.#stored.get(source)
-    return stored?.keeper.columns.get(stored.name)
+    return stored?.kept.get(stored.name)
   }
 
   learn(column: TableColumn, facts: ColumnFacts): void {
@@ -87,7 +80,7 @@ export class KnownFacts {
 
   learnWhole(source: QueryColumn, facts: ColumnFacts): void {
     const stored = this.#stored.get(source)
-    stored?.keeper.columns.set(stored.name, facts)
+    stored?.kept.set(stored.name, facts)
   }
 
   isMeasured(column: TableColumn): boolean {

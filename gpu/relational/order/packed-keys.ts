@@ -1,6 +1,7 @@
 import type { KeyWords } from '../../primitives/primitives.js'
 import type { StringDictionary } from '../device-relation.js'
 import { evaluateRows } from '../expressions/evaluate.js'
+import { ordered } from '../expressions/operators.js'
 import type { RowCode } from '../expressions/row-code.js'
 import type { RowValue } from '../expressions/row-value.js'
 import { sharedDictionary } from '../query/concatenate.js'
@@ -17,15 +18,13 @@ export interface PackedKey {
   readonly bits: number
 }
 
-/** A part of a packed key: a column's value, or, where that has all bits of a key, whether there is one. */
+/** A part of a packed key: a column's value, or above it whether there is one. */
 interface Field {
   readonly column: number
   readonly isRank: boolean
   readonly bits: number
-  /** The bits of the value that are turned round; of a rank all that it has where there is a value. */
+  /** The bits of the value that are turned round; of a rank what it is where there is a value. */
   readonly mask: bigint
-  /** What stands for a null; undefined where there is none. */
-  readonly absent: bigint | undefined
   /** By which strings are numbered. */
   readonly dictionary: StringDictionary | undefined
 }
@@ -101,15 +100,16 @@ function packedValue(code: RowCode, table: Table, pack: readonly Field[], words:
 function fieldValue(
   code: RowCode,
   column: TableColumn,
-  { isRank, mask, absent, dictionary }: Field,
+  { isRank, mask, dictionary }: Field,
   words: KeyWords,
 ): string {
   const constant = (bits: bigint) => code.constant(bits, words).value
   const read = code.column(column)
-  const value = code.ordered(dictionary === undefined ? read : code.recoded(read, dictionary))
+  const value = ordered(code, dictionary === undefined ? read : code.recoded(read, dictionary))
   const turned = isRank ? constant(mask) : `(${asWords(value, words)} ^ ${constant(mask)})`
-  if (absent === undefined || value.valid === undefined) return turned
-  return code.let(`select(${constant(absent)}, ${turned}, ${value.valid})`)
+  if (value.valid === undefined) return turned
+  // Nulls are equal, whatever stands in their place.
+  return code.let(`select(${constant(isRank ? mask ^ 1n : 0n)}, ${turned}, ${value.valid})`)
 }
 
 /** A value in so many words: those that are left out are the same in all rows. */
@@ -145,13 +145,6 @@ function columnFields(
 ): Field[] {
   const mask = common ^ (descending ? (1n << BigInt(bits)) - 1n : 0n)
   const value = { column, isRank: false, bits, mask, dictionary }
-  if (!nulls) return bits === 0 ? [] : [{ ...value, absent: undefined }]
-  const [valueRank, nullRank] = nullsFirst ? [1n, 0n] : [0n, 1n]
-  if (bits === PACKED_BITS) {
-    const rank = { column, isRank: true, bits: 1, mask: valueRank, absent: nullRank, dictionary }
-    // Nulls are equal, whatever stands in their place.
-    return [{ ...value, absent: 0n }, rank]
-  }
-  const above = BigInt(bits)
-  return [{ ...value, bits: bits + 1, mask: mask ^ (valueRank << above), absent: nullRank << above }]
+  const rank = { column, isRank: true, bits: 1, mask: nullsFirst ? 1n : 0n, dictionary }
+  return [...(bits === 0 ? [] : [value]), ...(nulls ? [rank] : [])]
 }

@@ -1,5 +1,4 @@
 import type { Device, Kernels } from '../../device/device.js'
-import type { Kernel } from '../../device/kernel.js'
 import type { DeviceWord } from '../../primitives/primitives.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { RowNumbers } from '../query/fetch.js'
@@ -27,11 +26,10 @@ export interface RowGroups {
 
 /** Finds groups of equal rows (`row-groups.wesl`). */
 export class GroupStarts {
-  readonly #kernels: Kernels<'mark_group_starts' | 'number_rows' | 'rank_rows'>
+  readonly #kernels: Kernels<'mark_group_starts' | 'place_rows'>
 
   constructor(device: Device) {
-    const entryPoints = ['mark_group_starts', 'number_rows', 'rank_rows'] as const
-    this.#kernels = device.kernels('relational/order/row-groups', entryPoints)
+    this.#kernels = device.kernels('relational/order/row-groups', ['mark_group_starts', 'place_rows'])
   }
 
   /**
@@ -62,22 +60,22 @@ export class GroupStarts {
 
   /** For each row the number of its group. */
   number(work: DeviceWork, groups: RowGroups, rows: number): GPUBuffer {
-    return this.#perRow(work, this.#kernels.number_rows, groups, rows)
+    return this.#places(work, groups, rows, false)
   }
 
   /** For each row how many of its group come before it. */
   rank(work: DeviceWork, groups: RowGroups, rows: number): GPUBuffer {
-    return this.#perRow(work, this.#kernels.rank_rows, groups, rows)
+    return this.#places(work, groups, rows, true)
   }
 
-  #perRow(work: DeviceWork, kernel: Kernel, { order, flags, starts }: RowGroups, rows: number): GPUBuffer {
+  #places(work: DeviceWork, { order, flags, starts }: RowGroups, rows: number, isRanked: boolean): GPUBuffer {
     if (rows === 0) return work.words(0)
     const before = work.words(rows)
     work.kernels.primitives.scan(work.recorder, work.scratch, flags, before, rows)
     const output = work.words(rows)
     const buffers = { order: order ?? work.absent, marked: flags, before, starts, output }
-    const params = { count: rows, words: 1, ordered: order === undefined ? 0 : 1, further: 0 }
-    work.recorder.dispatch(kernel, buffers, params, rows)
+    const params = { count: rows, ordered: order === undefined ? 0 : 1, ranked: isRanked ? 1 : 0 }
+    work.recorder.dispatch(this.#kernels.place_rows, buffers, params, rows)
     work.moves({ read: rows * ROW_BYTES * (order === undefined ? 3 : 4) })
     return output
   }

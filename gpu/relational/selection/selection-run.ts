@@ -2,6 +2,7 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
 import type { DeviceWord } from '../../primitives/device-count.js'
 import { evaluateCondition } from '../expressions/evaluate.js'
+import { isTrue } from '../expressions/operators.js'
 import { RowCode } from '../expressions/row-code.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { bytesOf, type QueryColumn, ROW_BYTES, valueWords } from '../query/query-column.js'
@@ -126,7 +127,7 @@ export class SelectionRun {
   async #expression(state: Rows, expression: TypedExpression): Promise<Test> {
     const columns = state.columns.map((source) => ({ source, rows: undefined }))
     const code = new RowCode(columns, EXPRESSION_ROW, FIRST_OF_EXPRESSION)
-    const test: Test = { kind: 'expression', code, passes: code.isTrue(code.value(expression)) }
+    const test: Test = { kind: 'expression', code, passes: isTrue(code, code.value(expression)) }
     const isShort = code.weight <= MOST_WEIGHT
     return isShort && this.#parts.mark.fits(test) ? test : this.#evaluated(state, expression)
   }

@@ -8,7 +8,7 @@ import type { ImagePart, RegionStats, StructureImage } from '../../index-structu
 import { copiedParts, hostPart, hostParts, type ReadPart } from '../../memory/image-parts.js'
 import type { Region } from '../../memory/region.js'
 import type { DeviceRelation } from '../device-relation.js'
-import { FactsKeeper } from '../order/column-facts.js'
+import type { KeptFacts } from '../order/column-facts.js'
 import { AppendBits } from '../query/append-bits.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { Table } from '../query/table.js'
@@ -44,7 +44,7 @@ export class StoredRelation {
   readonly #device: Device
   readonly #columns: readonly StoredColumn[]
   readonly #sample = new SampleKeeper()
-  readonly #facts = new FactsKeeper()
+  readonly #facts: KeptFacts = new Map()
   /** Nothing of it goes on beside requests. */
   readonly background = undefined
   readonly derivedBytes = 0
@@ -145,7 +145,7 @@ export class StoredRelation {
         const recorder = this.#device.record()
         for (const each of apply) each(recorder)
         if (isRenumbered) this.#sample.forget()
-        this.#facts.forget()
+        this.#facts.clear()
         recorder.submit()
         scratch.release()
       },
@@ -161,7 +161,7 @@ export class StoredRelation {
     const { rows } = table
     if (rows === 0) return
     const isTight = this.#requireRoom(rows)
-    this.#facts.forget()
+    this.#facts.clear()
     await work.untilSubmitted(async () => {
       for (const [i, column] of this.#columns.entries()) {
         await column.take(work, table.dense(work, i), rows, isTight)

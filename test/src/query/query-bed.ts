@@ -1,7 +1,6 @@
 import type { Test } from 'tap'
 import type { Device } from '../../../gpu/device/device.js'
 import type { DeviceRelation } from '../../../gpu/relational/device-relation.js'
-import { FactsKeeper } from '../../../gpu/relational/order/column-facts.js'
 import { SampleKeeper } from '../../../gpu/relational/relation-sample.js'
 import type { StoredRelation } from '../../../gpu/relational/stored/stored-relation.js'
 import type { QueryExplanation } from '../../../protocol/query/explanation.js'
@@ -52,7 +51,7 @@ export class QueryBed {
       const relation = await uploadRelation(device, host)
       relations.set(
         host.name,
-        sampled ? { ...relation, sample: new SampleKeeper(), facts: new FactsKeeper() } : relation,
+        sampled ? { ...relation, sample: new SampleKeeper(), facts: new Map() } : relation,
       )
     }
     const kept = new Map<string, StoredRelation>()

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import type { DeviceRelation } from '../../../../gpu/relational/device-relation.js'
-import { FactsKeeper, factsOf } from '../../../../gpu/relational/order/column-facts.js'
+import { factsOf } from '../../../../gpu/relational/order/column-facts.js'
 import { DeviceWork } from '../../../../gpu/relational/query/device-work.js'
 import { QueryKernels } from '../../../../gpu/relational/query/query-kernels.js'
 import { Table } from '../../../../gpu/relational/query/table.js'
@@ -19,7 +19,7 @@ function workFor(test: Test): DeviceWork {
 }
 
 async function upload(columns: readonly HostColumn[]): Promise<DeviceRelation> {
-  return { ...(await uploadRelation(device, hostRelation('r', columns))), facts: new FactsKeeper() }
+  return { ...(await uploadRelation(device, hostRelation('r', columns))), facts: new Map() }
 }
 
 function column(type: ColumnType, cells: readonly Cell[]): HostColumn {

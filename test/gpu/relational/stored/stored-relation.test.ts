@@ -123,11 +123,11 @@ void t.test(
     await add(...Array.from({ length: 100 }, () => 'm'))
     const first = sample()
     const { facts } = stored.relation
-    facts?.columns.set('s', { bits: 0, common: 0n, nulls: false, ascending: true, unique: false })
+    facts?.set('s', { bits: 0, common: 0n, nulls: false, ascending: true, unique: false })
     await add('m', null, 'z')
     t.equal(sample(), first, 'numbers of strings stay as they are')
     t.equal(stored.relation.facts, facts)
-    t.equal(facts?.columns.size, 0, 'facts are not of the rows that came')
+    t.equal(facts?.size, 0, 'facts are not of the rows that came')
     await add('a')
     const second = sample()
     t.not(second, first, 'a string has come before others')
