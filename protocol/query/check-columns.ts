@@ -1,8 +1,8 @@
 import { LIMITS } from '../limits.js'
 import { checkExpression } from './check-expression.js'
-import type { NodeReader, QueryBudget } from './node-reader.js'
+import type { NodeReader } from './node-reader.js'
 import { AGGREGATES, type AggregateFunction, type ResultColumn, type ValueType } from './tree.js'
-import type { TypedAggregate, TypedExpression } from './typed.js'
+import type { TypedAggregate, TypedExpression, TypedNode } from './typed.js'
 import { isNumeric } from './value-types.js'
 
 /** A list of named expressions: their columns, and what computes them. */
@@ -11,40 +11,40 @@ export function checkNamed(
   field: 'columns' | 'keys',
   least: number,
   input: readonly ResultColumn[],
-  budget: QueryBudget,
 ): { readonly columns: readonly ResultColumn[]; readonly values: readonly TypedExpression[] } {
+  const columns: ResultColumn[] = []
   const most = field === 'keys' ? LIMITS.queryKeys : LIMITS.queryColumns
-  const named = reader.children(field, least, most).map((item) => {
+  const values = reader.children(field, least, most).map((item) => {
     const name = columnName(item)
-    const value = checkExpression(item.child('value'), input, budget)
+    const value = checkExpression(item.child('value'), input)
     item.finish()
-    return { column: { name, type: value.type, nullable: value.nullable }, value }
+    columns.push({ name, type: value.type, nullable: value.nullable })
+    return value
   })
-  return { columns: named.map(({ column }) => column), values: named.map(({ value }) => value) }
+  return { columns, values }
 }
 
-/** @param grouped whether there are keys, so that no group is empty */
-export function checkAggregates(
-  reader: NodeReader,
-  input: readonly ResultColumn[],
-  grouped: boolean,
-  budget: QueryBudget,
-): { readonly columns: readonly ResultColumn[]; readonly aggregates: readonly TypedAggregate[] } {
-  const checked = reader.children('aggregates', grouped ? 0 : 1, LIMITS.queryColumns).map((item) => {
-    const name = columnName(item)
-    const fn = item.choice('function', AGGREGATES)
-    const value = item.has('value') ? checkExpression(item.child('value'), input, budget) : undefined
-    if (value === undefined && fn !== 'count') throw item.fault(`"${fn}" needs a "value"`)
-    const type = aggregateType(fn, value?.type)
-    if (type === undefined) throw item.fault(`there is no ${fn} of ${value?.type}`)
-    item.finish()
-    const nullable = fn !== 'count' && (!grouped || value?.nullable === true)
-    return { column: { name, type, nullable }, aggregate: { function: fn, value } }
-  })
-  return {
-    columns: checked.map(({ column }) => column),
-    aggregates: checked.map(({ aggregate }) => aggregate),
-  }
+/** @throws WarpdexError `BAD_REQUEST` */
+export function checkGroups(reader: NodeReader, input: TypedNode): TypedNode {
+  const keys = checkNamed(reader, 'keys', 0, input.columns)
+  const isGrouped = keys.values.length > 0
+  const columns = [...keys.columns]
+  const aggregates = reader
+    .children('aggregates', isGrouped ? 0 : 1, LIMITS.queryColumns)
+    .map((item): TypedAggregate => {
+      const name = columnName(item)
+      const fn = item.choice('function', AGGREGATES)
+      const value = item.has('value') ? checkExpression(item.child('value'), input.columns) : undefined
+      if (value === undefined && fn !== 'count') throw item.fault(`"${fn}" needs a "value"`)
+      const type = aggregateType(fn, value?.type)
+      if (type === undefined) throw item.fault(`there is no ${fn} of ${value?.type}`)
+      item.finish()
+      // No group is empty, but for that of all rows.
+      const nullable = fn !== 'count' && (!isGrouped || value?.nullable === true)
+      columns.push({ name, type, nullable })
+      return { function: fn, value }
+    })
+  return { op: 'groupBy', input, keys: keys.values, aggregates, columns, path: reader.path }
 }
 
 /** The type of an aggregate over values of a type; undefined where there is none. */

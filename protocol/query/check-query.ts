@@ -1,9 +1,9 @@
 import { LIMITS } from '../limits.js'
-import { checkAggregates, checkNamed } from './check-columns.js'
+import { checkGroups, checkNamed } from './check-columns.js'
 import { checkCondition, columnNumber } from './check-expression.js'
 import { checkJoin } from './check-join.js'
 import type { ConstantList } from './constant-lists.js'
-import { NodeReader, type QueryBudget, queryBudget } from './node-reader.js'
+import { NodeReader } from './node-reader.js'
 import { type ResultColumn, SET_OPERATORS, type SetOperator } from './tree.js'
 import { inputsOf, type TypedNode } from './typed.js'
 
@@ -35,7 +35,8 @@ export function checkQuery(
   schemaOf: SchemaOf,
   lists: readonly ConstantList[] = [],
 ): TypedNode {
-  return new QueryChecker(schemaOf, queryBudget(lists)).check(new NodeReader(query, 'query'))
+  const { queryNodes: nodes, queryExpressions: expressions, queryListValues: listed } = LIMITS
+  return checkNode(new NodeReader(query, 'query', { nodes, expressions, listed, lists }), schemaOf)
 }
 
 /** Relations that a checked tree reads, each once. */
@@ -44,146 +45,114 @@ export function relationsOf(node: TypedNode): readonly string[] {
   return [...new Set(inputsOf(node).flatMap(relationsOf))]
 }
 
-class QueryChecker {
-  readonly #schemaOf: SchemaOf
-  readonly #budget: QueryBudget
-
-  constructor(schemaOf: SchemaOf, budget: QueryBudget) {
-    this.#schemaOf = schemaOf
-    this.#budget = budget
+function checkNode(reader: NodeReader, schemaOf: SchemaOf): TypedNode {
+  reader.spend('nodes', 1, `a query has at most ${LIMITS.queryNodes} operators`)
+  const node = checkOp(reader, schemaOf)
+  reader.finish()
+  const { length } = node.columns
+  if (length > LIMITS.queryColumns) {
+    throw reader.fault(`this gives ${length} columns; ${LIMITS.queryColumns} are allowed`)
   }
-
-  check(reader: NodeReader): TypedNode {
-    if (--this.#budget.nodes < 0) throw reader.fault(`a query has at most ${LIMITS.queryNodes} operators`)
-    const node = this.#checkOp(reader)
-    reader.finish()
-    const { length } = node.columns
-    if (length > LIMITS.queryColumns) {
-      throw reader.fault(`this gives ${length} columns; ${LIMITS.queryColumns} are allowed`)
+  const names = new Set<string>()
+  for (const { name } of node.columns) {
+    if (names.has(name)) {
+      throw reader.fault(`two columns are named "${name}"; "as" of a scan, or a projection, tells them apart`)
     }
-    const names = new Set<string>()
-    for (const { name } of node.columns) {
-      if (names.has(name)) {
-        throw reader.fault(
-          `two columns are named "${name}"; "as" of a scan, or a projection, tells them apart`,
-        )
-      }
-      names.add(name)
+    names.add(name)
+  }
+  return node
+}
+
+function checkOp(reader: NodeReader, schemaOf: SchemaOf): TypedNode {
+  const inputAt = (name: 'input' | 'left' | 'right') => checkNode(reader.child(name), schemaOf)
+  const op = reader.choice('op', NODE_OPS)
+  const { path } = reader
+  switch (op) {
+    case 'scan':
+      return checkScan(reader, schemaOf)
+    case 'where': {
+      const input = inputAt('input')
+      const { columns } = input
+      const condition = checkCondition(reader.child('condition'), columns)
+      return { op, input, condition, kept: [...columns.keys()], columns, path }
     }
-    return node
-  }
-
-  #input(reader: NodeReader, name: 'input' | 'left' | 'right' = 'input'): TypedNode {
-    return this.check(reader.child(name))
-  }
-
-  #checkOp(reader: NodeReader): TypedNode {
-    const op = reader.choice('op', NODE_OPS)
-    const { path } = reader
-    switch (op) {
-      case 'scan':
-        return this.#scan(reader)
-      case 'where': {
-        const input = this.#input(reader)
-        const condition = checkCondition(reader.child('condition'), input.columns, this.#budget)
-        return { op, input, condition, kept: [...input.columns.keys()], columns: input.columns, path }
-      }
-      case 'project': {
-        const input = this.#input(reader)
-        const named = checkNamed(reader, 'columns', 1, input.columns, this.#budget)
-        return { op, input, path, ...named }
-      }
-      case 'join':
-        return checkJoin(reader, this.#input(reader, 'left'), this.#input(reader, 'right'))
-      case 'product': {
-        const left = this.#input(reader, 'left')
-        const right = this.#input(reader, 'right')
-        return { op, left, right, path, columns: [...left.columns, ...right.columns] }
-      }
-      case 'distinct': {
-        const input = this.#input(reader)
-        return { op, input, columns: input.columns, path }
-      }
-      case 'groupBy':
-        return this.#groupBy(reader)
-      case 'orderBy':
-        return this.#orderBy(reader)
-      case 'limit': {
-        const input = this.#input(reader)
-        const most = Number.MAX_SAFE_INTEGER
-        const rows = reader.has('rows') ? reader.whole('rows', most) : most
-        const offset = reader.has('offset') ? reader.whole('offset', most) : 0
-        return { op, input, rows, offset, columns: input.columns, path }
-      }
-      default:
-        return this.#setOperator(op, reader)
+    case 'project': {
+      const input = inputAt('input')
+      return { op, input, path, ...checkNamed(reader, 'columns', 1, input.columns) }
     }
-  }
-
-  #scan(reader: NodeReader): TypedNode {
-    const relation = reader.text('relation')
-    const as = reader.optionalText('as')
-    const columns = this.#schemaOf(relation).map((column) =>
-      as === undefined ? column : { ...column, name: `${as}.${column.name}` },
-    )
-    return { op: 'scan', relation, kept: [...columns.keys()], columns, path: reader.path }
-  }
-
-  #groupBy(reader: NodeReader): TypedNode {
-    const input = this.#input(reader)
-    const keys = checkNamed(reader, 'keys', 0, input.columns, this.#budget)
-    const aggregates = checkAggregates(reader, input.columns, keys.values.length > 0, this.#budget)
-    return {
-      op: 'groupBy',
-      input,
-      keys: keys.values,
-      aggregates: aggregates.aggregates,
-      columns: [...keys.columns, ...aggregates.columns],
-      path: reader.path,
+    case 'join':
+      return checkJoin(reader, inputAt('left'), inputAt('right'))
+    case 'product': {
+      const [left, right] = [inputAt('left'), inputAt('right')]
+      return { op, left, right, path, columns: [...left.columns, ...right.columns] }
     }
-  }
-
-  #orderBy(reader: NodeReader): TypedNode {
-    const input = this.#input(reader)
-    const by = reader.children('by', 1, LIMITS.queryKeys).map((key) => {
-      const column = columnNumber(key.path, key.text('column'), input.columns)
-      const descending = key.flag('descending')
-      const nullsFirst = key.choice('nulls', ['first', 'last'], 'last') === 'first'
-      key.finish()
-      return { column, descending, nullsFirst }
-    })
-    return { op: 'orderBy', input, by, columns: input.columns, path: reader.path }
-  }
-
-  #setOperator(op: SetOperator, reader: NodeReader): TypedNode {
-    const left = this.#input(reader, 'left')
-    const right = this.#input(reader, 'right')
-    if (left.columns.length !== right.columns.length) {
-      const numbers = `${left.columns.length} and ${right.columns.length}`
-      throw reader.fault(`both sides need equally many columns of the same types; they have ${numbers}`)
+    case 'distinct': {
+      const input = inputAt('input')
+      return { op, input, columns: input.columns, path }
     }
-    const columns = left.columns.map(({ name, type, nullable }, i) => {
-      const other = right.columns[i]!
-      if (other.type !== type) {
-        throw reader.fault(`column "${name}" is ${type} on the left, and ${other.type} on the right`)
-      }
-      return { name, type, nullable: nullable || (op === 'union' && other.nullable) }
-    })
-    const all = reader.flag('all')
-    const byKey = reader.has('byKey') ? this.#setKey(reader, left.columns) : undefined
-    if (all && byKey !== undefined) throw reader.fault('"all" is for whole rows, so not beside "byKey"')
-    return { op, left, right, all, byKey, columns, path: reader.path }
+    case 'groupBy':
+      return checkGroups(reader, inputAt('input'))
+    case 'orderBy':
+      return checkOrder(reader, inputAt('input'))
+    case 'limit': {
+      const input = inputAt('input')
+      const most = Number.MAX_SAFE_INTEGER
+      const rows = reader.has('rows') ? reader.whole('rows', most) : most
+      const offset = reader.has('offset') ? reader.whole('offset', most) : 0
+      return { op, input, rows, offset, columns: input.columns, path }
+    }
+    default:
+      return checkSets(op, reader, inputAt('left'), inputAt('right'))
   }
+}
 
-  #setKey(reader: NodeReader, columns: readonly ResultColumn[]): readonly number[] {
-    return reader.list('byKey', 1, LIMITS.queryKeys).map((name) => {
-      const index = columnNumber(reader.path, String(name), columns)
-      if (columns[index]!.nullable) {
-        throw reader.fault(
-          `column "${name}" may be null, which no key may; create its relation with a column that has a value in every row, or join: "semi" gives the rows with a partner, "anti" those without`,
-        )
-      }
-      return index
-    })
+function checkScan(reader: NodeReader, schemaOf: SchemaOf): TypedNode {
+  const relation = reader.text('relation')
+  const as = reader.optionalText('as')
+  const columns = schemaOf(relation).map((column) =>
+    as === undefined ? column : { ...column, name: `${as}.${column.name}` },
+  )
+  return { op: 'scan', relation, kept: [...columns.keys()], columns, path: reader.path }
+}
+
+function checkOrder(reader: NodeReader, input: TypedNode): TypedNode {
+  const { columns } = input
+  const by = reader.children('by', 1, LIMITS.queryKeys).map((key) => {
+    const column = columnNumber(key.path, key.text('column'), columns)
+    const descending = key.flag('descending')
+    const nullsFirst = key.choice('nulls', ['first', 'last'], 'last') === 'first'
+    key.finish()
+    return { column, descending, nullsFirst }
+  })
+  return { op: 'orderBy', input, by, columns, path: reader.path }
+}
+
+function checkSets(op: SetOperator, reader: NodeReader, left: TypedNode, right: TypedNode): TypedNode {
+  if (left.columns.length !== right.columns.length) {
+    const numbers = `${left.columns.length} and ${right.columns.length}`
+    throw reader.fault(`both sides need equally many columns of the same types; they have ${numbers}`)
   }
+  const columns = left.columns.map(({ name, type, nullable }, i) => {
+    const other = right.columns[i]!
+    if (other.type !== type) {
+      throw reader.fault(`column "${name}" is ${type} on the left, and ${other.type} on the right`)
+    }
+    return { name, type, nullable: nullable || (op === 'union' && other.nullable) }
+  })
+  const all = reader.flag('all')
+  const byKey = reader.has('byKey') ? checkSetKey(reader, left.columns) : undefined
+  if (all && byKey !== undefined) throw reader.fault('"all" is for whole rows, so not beside "byKey"')
+  return { op, left, right, all, byKey, columns, path: reader.path }
+}
+
+function checkSetKey(reader: NodeReader, columns: readonly ResultColumn[]): readonly number[] {
+  return reader.list('byKey', 1, LIMITS.queryKeys).map((name) => {
+    const index = columnNumber(reader.path, String(name), columns)
+    if (columns[index]!.nullable) {
+      throw reader.fault(
+        `column "${name}" may be null, which no key may; create its relation with a column that has a value in every row, or join: "semi" gives the rows with a partner, "anti" those without`,
+      )
+    }
+    return index
+  })
 }

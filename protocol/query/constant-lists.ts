@@ -7,7 +7,7 @@ import { titleOf } from '../shown.js'
 import { hasLoneSurrogate } from '../tuple-key.js'
 import type { FixedKeyType } from '../types.js'
 import { areUtf8 } from '../utf8.js'
-import { type Constant, freeNumber, integer, text } from './constants.js'
+import { type Constant, DIGITS, freeNumber, INTEGER_RANGES, integer, text } from './constants.js'
 import { isMap } from './node-reader.js'
 
 /** The constants of one `in` as columns of a frame: numbers, or texts and the u32 offsets that cut them. */
@@ -33,18 +33,10 @@ const INLINE = 64
 export function packQuery(tree: unknown): PackedQuery {
   const lists: ConstantList[] = []
   const query = packed(tree, lists)
-  return { fields: { query, lists: lists.length || undefined }, sections: listSections(lists) }
-}
-
-function listSections(lists: readonly ConstantList[]): Sections {
-  const sections: Record<string, Section> = {}
-  lists.forEach((list, i) => {
-    for (const part of ['values', 'texts', 'offsets'] as const) {
-      const section = list[part]
-      if (section !== undefined) sections[`${i}.${part}`] = section
-    }
-  })
-  return sections
+  const sections = Object.fromEntries<Section>(
+    lists.flatMap((list, i) => Object.entries(list).map(([part, section]) => [`${i}.${part}`, section])),
+  )
+  return { fields: { query, lists: lists.length || undefined }, sections }
 }
 
 /**
@@ -135,62 +127,49 @@ function packedIn(
   lists: ConstantList[],
   depth: number,
 ): unknown {
-  const sorted = {
-    u64: new Set<bigint>(),
-    i64: new Set<bigint>(),
-    f64: new Set<number>(),
-    text: new Set<string>(),
-  }
-  const left = others.filter((other) => !isTaken(other, sorted))
-  const taken = [
-    sorted.i64.size > 0 && numbers('i64', BigInt64Array.from(sorted.i64)),
-    sorted.u64.size > 0 && numbers('u64', BigUint64Array.from(sorted.u64)),
-    sorted.f64.size > 0 && numbers('f64', Float64Array.from(sorted.f64)),
-    sorted.text.size > 0 && texts([...sorted.text]),
-  ].filter((list) => list !== false)
+  const numbers = { i64: new Set<bigint>(), u64: new Set<bigint>(), f64: new Set<number>() }
+  const texts = new Set<string>()
+  const left = others.filter((other) => {
+    const constant = listedConstant(other)
+    if (constant?.kind === 'string') texts.add(constant.value)
+    else if (constant?.kind === 'f64') numbers.f64.add(constant.value)
+    else if (constant !== undefined) numbers[constant.kind].add(constant.value)
+    return constant === undefined
+  })
   const first = lists.length
-  lists.push(...taken)
-  const rest = left.map((other) => packed(other, lists, depth + 2))
-  return { ...part, args: [packed(value, lists, depth + 2), ...rest], lists: taken.map((_, i) => first + i) }
+  if (numbers.i64.size > 0) lists.push(numberList('i64', BigInt64Array.from(numbers.i64)))
+  if (numbers.u64.size > 0) lists.push(numberList('u64', BigUint64Array.from(numbers.u64)))
+  if (numbers.f64.size > 0) lists.push(numberList('f64', Float64Array.from(numbers.f64)))
+  if (texts.size > 0) lists.push(textList([...texts]))
+  const own = Array.from({ length: lists.length - first }, (_, i) => first + i)
+  const args = [value, ...left].map((other) => packed(other, lists, depth + 2))
+  return { ...part, args, lists: own }
 }
 
-interface SortedConstants {
-  readonly u64: Set<bigint>
-  readonly i64: Set<bigint>
-  readonly f64: Set<number>
-  readonly text: Set<string>
-}
-
-/** Takes a constant whose type says all of it; others, and what is no constant, are left to the tree. */
-function isTaken(part: unknown, sorted: SortedConstants): boolean {
-  if (!isMap(part) || Object.keys(part).some((name) => name !== 'value' && name !== 'type')) return false
+/** A constant whose type says all of it; undefined for others, and for what is no constant, which are left to the tree. */
+function listedConstant(part: unknown) {
+  if (!isMap(part) || Object.keys(part).some((name) => name !== 'value' && name !== 'type')) return undefined
   const { value, type } = part
   if (type === undefined && typeof value === 'string') {
-    // Half of a surrogate pair is left to the tree, where it is as wrong as anywhere else.
-    return !hasLoneSurrogate(value) && has(sorted.text, value)
+    // Half of a surrogate pair is as wrong in the tree as anywhere else.
+    return hasLoneSurrogate(value) ? undefined : ({ kind: 'string', value } as const)
   }
   if (type === undefined && typeof value === 'number') {
-    if (Number.isSafeInteger(value)) return has(sorted.i64, BigInt(value))
+    if (Number.isSafeInteger(value)) return { kind: 'i64', value: BigInt(value) } as const
     // A whole number past 2^53 may have lost digits, which is refused.
-    return !Number.isInteger(value) && has(sorted.f64, value)
+    return Number.isInteger(value) ? undefined : ({ kind: 'f64', value } as const)
   }
-  if ((type !== 'u64' && type !== 'i64') || typeof value !== 'string' || !/^-?\d{1,20}$/.test(value))
-    return false
+  if ((type !== 'u64' && type !== 'i64') || typeof value !== 'string' || !DIGITS.test(value)) return undefined
   const wide = BigInt(value)
-  const range = type === 'u64' ? [0n, 2n ** 64n - 1n] : [-(2n ** 63n), 2n ** 63n - 1n]
-  return wide >= range[0]! && wide <= range[1]! && has(sorted[type], wide)
+  const [least, most] = INTEGER_RANGES[type]!
+  return wide >= least && wide <= most ? ({ kind: type, value: wide } as const) : undefined
 }
 
-function has<T>(set: Set<T>, value: T): true {
-  set.add(value)
-  return true
-}
-
-function numbers(type: 'i64' | 'u64' | 'f64', values: ArrayBufferView): ConstantList {
+function numberList(type: 'i64' | 'u64' | 'f64', values: ArrayBufferView): ConstantList {
   return { values: { type, bytes: asBytes(values) } }
 }
 
-function texts(values: readonly string[]): ConstantList {
+function textList(values: readonly string[]): ConstantList {
   const encoder = new TextEncoder()
   const { bytes, offsets = Uint32Array.of(0) } = columnOf(values.map((value) => encoder.encode(value)))
   return { texts: { type: 'bytes', bytes }, offsets: { type: 'u32', bytes: asBytes(offsets) } }

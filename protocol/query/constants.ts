@@ -13,7 +13,8 @@ export const INTEGER_RANGES: Readonly<Partial<Record<ValueType, readonly [least:
   i64: [-(2n ** 63n), 2n ** 63n - 1n],
 }
 
-const DIGITS = /^-?\d{1,20}$/
+/** A number of 64 bits as a text. */
+export const DIGITS = /^-?\d{1,20}$/
 
 /** A null, which goes with any type. */
 export function nullOf(type: ValueType): Constant {

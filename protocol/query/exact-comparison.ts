@@ -1,9 +1,7 @@
 import { type Constant, INTEGER_RANGES } from './constants.js'
 import type { ComparisonOp } from './tree.js'
-import type { TypedExpression } from './typed.js'
+import type { Pair, TypedExpression } from './typed.js'
 import { haveCommonInteger, isInteger } from './value-types.js'
-
-type Pair = readonly [TypedExpression, TypedExpression]
 
 /** The same comparison with its sides exchanged. */
 export const TURNED: Readonly<Record<ComparisonOp, ComparisonOp>> = {

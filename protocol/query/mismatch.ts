@@ -21,8 +21,8 @@ function named(value: TypedExpression, columns: readonly ResultColumn[]): string
   return `the constant ${text.slice(0, 80)}`
 }
 
-/** A constant among values that has lost digits, where it meets integers, which have all of theirs. */
-export function lossyConstant(values: readonly TypedExpression[]): TypedExpression | undefined {
-  if (!values.some(({ type }) => isInteger(type))) return undefined
-  return values.find((value) => value.kind === 'constant' && value.isInexact === true)
+/** Whether a constant that has lost digits meets integers, which have all of theirs. */
+export function hasLostDigits(values: readonly TypedExpression[]): boolean {
+  const isInexact = values.some((value) => value.kind === 'constant' && value.isInexact)
+  return isInexact && values.some(({ type }) => isInteger(type))
 }

@@ -12,11 +12,6 @@ export interface QueryBudget {
   readonly lists: readonly ConstantList[]
 }
 
-export function queryBudget(lists: readonly ConstantList[]): QueryBudget {
-  const { queryNodes: nodes, queryExpressions: expressions, queryListValues: listed } = LIMITS
-  return { nodes, expressions, listed, lists }
-}
-
 /** A `BAD_REQUEST` that says where in the tree the fault is. */
 export function faultAt(path: string, message: string): WarpdexError {
   return badRequest(`${shortened(path)}: ${message}`)
@@ -34,16 +29,18 @@ function shortened(path: string): string {
 /** Reads the fields of one map of a tree, as it came off the wire, and knows the way to it. */
 export class NodeReader {
   readonly path: string
-  readonly depth: number
+  readonly budget: QueryBudget
+  readonly #depth: number
   readonly #fields: Readonly<Record<string, unknown>>
   readonly #read = new Set<string>()
 
   /** @throws WarpdexError `BAD_REQUEST` where the value is no map, or too deep in the tree */
-  constructor(value: unknown, path: string, depth = 0) {
+  constructor(value: unknown, path: string, budget: QueryBudget, depth = 0) {
     if (!isMap(value)) throw faultAt(path, `${describe(value)} stands where a map is needed`)
     if (depth > LIMITS.queryDepth) throw faultAt(path, `a query is at most ${LIMITS.queryDepth} levels deep`)
     this.path = path
-    this.depth = depth
+    this.budget = budget
+    this.#depth = depth
     this.#fields = value
   }
 
@@ -58,7 +55,7 @@ export class NodeReader {
   }
 
   child(name: string): NodeReader {
-    return new NodeReader(this.value(name), `${this.path}.${name}`, this.depth + 1)
+    return this.#reader(this.value(name), name)
   }
 
   /** The elements of a list of `least` to `most`. */
@@ -72,9 +69,17 @@ export class NodeReader {
   }
 
   children(name: string, least: number, most: number): readonly NodeReader[] {
-    return this.list(name, least, most).map(
-      (value, i) => new NodeReader(value, `${this.path}.${name}[${i}]`, this.depth + 1),
-    )
+    return this.list(name, least, most).map((value, i) => this.#reader(value, `${name}[${i}]`))
+  }
+
+  #reader(value: unknown, step: string): NodeReader {
+    return new NodeReader(value, `${this.path}.${step}`, this.budget, this.#depth + 1)
+  }
+
+  /** Takes something of the query's budget, with a fault where that is too much. */
+  spend(part: 'nodes' | 'expressions' | 'listed', amount: number, fault: string): void {
+    this.budget[part] -= amount
+    if (this.budget[part] < 0) throw this.fault(fault)
   }
 
   text(name: string): string {

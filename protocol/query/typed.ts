@@ -43,7 +43,8 @@ export type TypedExpression =
   /** Condition, value if it is true, value if not. */
   | (Valued & { readonly kind: 'choose'; readonly args: readonly [TypedExpression, ...Pair] })
 
-type Pair = readonly [TypedExpression, TypedExpression]
+/** Both sides of an operator. */
+export type Pair = readonly [TypedExpression, TypedExpression]
 
 export interface TypedAggregate {
   readonly function: AggregateFunction

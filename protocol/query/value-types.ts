@@ -41,25 +41,24 @@ export function converted(expression: TypedExpression, type: ValueType): TypedEx
 }
 
 /**
- * The narrowest type that both can be converted to, undefined if there is none. Constants follow what they meet; floats are for what has one
- * on a side.
+ * The narrowest type that all expressions can be converted to, of one at least; undefined if there is none. Constants follow what they meet; floats are
+ * for what has one among them.
  */
-export function commonType(a: TypedExpression, b: TypedExpression): ValueType | undefined {
+export function commonType([first, ...others]: readonly TypedExpression[]): ValueType | undefined {
+  let widest = first!
+  for (const other of others) {
+    const [met, type] = [widest.kind === 'constant' ? other : widest, commonOfTwo(widest, other)]
+    if (type === undefined) return undefined
+    widest = converted(met, type)!
+  }
+  return widest.type
+}
+
+function commonOfTwo(a: TypedExpression, b: TypedExpression): ValueType | undefined {
   const met = a.kind === 'constant' ? b : a
   return [met.type, ...INTEGERS, a.type, b.type].find(
     (type) => converted(a, type) !== undefined && converted(b, type) !== undefined,
   )
-}
-
-/** The same for any number of expressions, one at least. */
-export function commonTypeOfAll([first, ...others]: readonly TypedExpression[]): ValueType | undefined {
-  let widest = first!
-  for (const other of others) {
-    const type = commonType(widest, other)
-    if (type === undefined) return undefined
-    widest = converted(widest.kind === 'constant' ? other : widest, type)!
-  }
-  return widest.type
 }
 
 /** Whether both can be converted to some type of integers. */
