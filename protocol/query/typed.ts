@@ -10,38 +10,30 @@ import type {
   ValueType,
 } from './tree.js'
 
-/** What every checked expression says of itself. */
-interface Valued {
-  readonly type: ValueType
-  readonly nullable: boolean
-}
-
 /** A constant's value: a bigint for integers, a number for `f32`, null for none. */
 export type ConstantValue = bigint | number | string | boolean | null
 
 /** An expression that was checked: columns are numbers in the input, and both sides of an operator have one type. */
-export type TypedExpression =
-  | (Valued & { readonly kind: 'column'; readonly index: number })
-  | (Valued & {
+export type TypedExpression = { readonly type: ValueType; readonly nullable: boolean } & (
+  | { readonly kind: 'column'; readonly index: number }
+  | {
       readonly kind: 'constant'
       readonly value: ConstantValue
       /** It came as a whole number of which digits may be lost, and as nothing but that; as an `f32` it is another. */
       readonly isInexact?: true
       /** What it came as, where it came as a number that is no integer of 53 bits, and without a type; the value is the nearest `f32`. */
       readonly exact?: number
-    })
-  | (Valued & { readonly kind: 'arithmetic'; readonly op: ArithmeticOp; readonly args: Pair })
-  | (Valued & { readonly kind: 'comparison'; readonly op: ComparisonOp; readonly args: Pair })
-  | (Valued & { readonly kind: 'and' | 'or'; readonly args: Pair })
-  | (Valued & { readonly kind: 'not' | 'isNull' | 'convert'; readonly args: readonly [TypedExpression] })
-  | (Valued & {
-      readonly kind: 'match'
-      readonly match: MatchKind
-      readonly text: string
-      readonly args: readonly [TypedExpression]
-    })
+    }
+  | { readonly kind: 'arithmetic'; readonly op: ArithmeticOp; readonly args: Pair }
+  | { readonly kind: 'comparison'; readonly op: ComparisonOp; readonly args: Pair }
+  | { readonly kind: 'and' | 'or'; readonly args: Pair }
+  | { readonly kind: 'not' | 'isNull' | 'convert'; readonly args: Single }
+  | { readonly kind: 'match'; readonly match: MatchKind; readonly text: string; readonly args: Single }
   /** Condition, value if it is true, value if not. */
-  | (Valued & { readonly kind: 'choose'; readonly args: readonly [TypedExpression, ...Pair] })
+  | { readonly kind: 'choose'; readonly args: readonly [TypedExpression, ...Pair] }
+)
+
+type Single = readonly [TypedExpression]
 
 /** Both sides of an operator. */
 export type Pair = readonly [TypedExpression, TypedExpression]
@@ -65,63 +57,49 @@ export interface JoinCondition {
   readonly width: number | undefined
 }
 
-interface Schemed {
+/** A node that was checked, with the columns that it gives. */
+export type TypedNode = {
   readonly columns: readonly ResultColumn[]
   /** Where the node is in the tree that was sent, such as `query.input.left`. */
   readonly path: string
-}
-
-/** A node that was checked, with the columns that it gives. */
-export type TypedNode =
-  | (Schemed & {
-      readonly op: 'scan'
-      readonly relation: string
-      /** Numbers of the relation's columns that are given. */
-      readonly kept: readonly number[]
-    })
-  | (Schemed & {
+} & /** `kept`: numbers of the relation's columns that are given. */
+(
+  | { readonly op: 'scan'; readonly relation: string; readonly kept: readonly number[] }
+  | {
       readonly op: 'where'
       readonly input: TypedNode
       readonly condition: TypedExpression
       /** Numbers of the input's columns that are given. */
       readonly kept: readonly number[]
-    })
-  | (Schemed & {
-      readonly op: 'project'
-      readonly input: TypedNode
-      readonly values: readonly TypedExpression[]
-    })
-  | (Schemed & {
+    }
+  | { readonly op: 'project'; readonly input: TypedNode; readonly values: readonly TypedExpression[] }
+  | {
       readonly op: 'join'
       readonly left: TypedNode
       readonly right: TypedNode
       readonly kind: JoinKind
       readonly condition: JoinCondition
       readonly algorithm: JoinAlgorithm
-    })
-  | (Schemed & { readonly op: 'product'; readonly left: TypedNode; readonly right: TypedNode })
-  | (Schemed & {
+    }
+  | { readonly op: 'product'; readonly left: TypedNode; readonly right: TypedNode }
+  | {
       readonly op: SetOperator
       readonly left: TypedNode
       readonly right: TypedNode
       readonly all: boolean
       /** Numbers of the key's columns; undefined where whole rows are compared. */
       readonly byKey: readonly number[] | undefined
-    })
-  | (Schemed & { readonly op: 'distinct'; readonly input: TypedNode })
-  | (Schemed & {
+    }
+  | { readonly op: 'distinct'; readonly input: TypedNode }
+  | {
       readonly op: 'groupBy'
       readonly input: TypedNode
       readonly keys: readonly TypedExpression[]
       readonly aggregates: readonly TypedAggregate[]
-    })
-  | (Schemed & { readonly op: 'orderBy'; readonly input: TypedNode; readonly by: readonly SortKey[] })
-  | (Schemed & {
-      readonly op: 'limit'
-      readonly input: TypedNode
-      readonly rows: number
-      readonly offset: number
-    })
+    }
+  | { readonly op: 'orderBy'; readonly input: TypedNode; readonly by: readonly SortKey[] }
+  | { readonly op: 'limit'; readonly input: TypedNode; readonly rows: number; readonly offset: number }
+)
 
 /** The inputs of a node, the left one first. */
 export function inputsOf(node: TypedNode): readonly TypedNode[] {
@@ -139,24 +117,14 @@ export function columnsRead(expression: TypedExpression): number[] {
   return expression.kind === 'column' ? [expression.index] : argumentsOf(expression).flatMap(columnsRead)
 }
 
-/** The same expression over other arguments, one for each. */
-function mapArguments(
-  expression: TypedExpression,
-  map: (argument: TypedExpression) => TypedExpression,
-): TypedExpression {
-  if (!('args' in expression)) return expression
-  // There are as many as there were.
-  return {
-    ...expression,
-    args: expression.args.map((argument) => map(argument)),
-  } as unknown as TypedExpression
-}
-
 /** The same expression over columns with other numbers. */
 export function mapColumns(
   expression: TypedExpression,
   numberOf: (column: number) => number,
 ): TypedExpression {
   if (expression.kind === 'column') return { ...expression, index: numberOf(expression.index) }
-  return mapArguments(expression, (argument) => mapColumns(argument, numberOf))
+  if (!('args' in expression)) return expression
+  const args = expression.args.map((argument) => mapColumns(argument, numberOf))
+  // There are as many as there were.
+  return { ...expression, args } as unknown as TypedExpression
 }
