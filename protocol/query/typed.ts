@@ -62,8 +62,7 @@ export type TypedNode = {
   readonly columns: readonly ResultColumn[]
   /** Where the node is in the tree that was sent, such as `query.input.left`. */
   readonly path: string
-} & /** `kept`: numbers of the relation's columns that are given. */
-(
+} /** `kept`: numbers of the relation's columns that are given. */ & (
   | { readonly op: 'scan'; readonly relation: string; readonly kept: readonly number[] }
   | {
       readonly op: 'where'

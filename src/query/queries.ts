@@ -12,17 +12,11 @@ import { inputsOf, type TypedNode } from '../../protocol/query/typed.js'
 import { execute } from './execute.js'
 import { explain } from './explain.js'
 import { pruneColumns } from './prune-columns.js'
-import { type CursorStep, notReadOn, QueryCursor } from './query-cursor.js'
+import { type CursorStep, cancelled, notReadOn, QueryCursor } from './query-cursor.js'
 import type { QueryHost, QueryReader } from './query-host.js'
-import {
-  QueriesFull,
-  QueryMemory,
-  type QueryMemoryLimits,
-  type QueryResultState,
-  type QueryShare,
-} from './query-memory.js'
-import { QueryRun, type RunOptions, refuseCancelled } from './query-run.js'
-import { batchRows, emptyBatch, readBatch } from './read-batches.js'
+import { QueriesFull, QueryMemory, type QueryMemoryLimits, type QueryShare } from './query-memory.js'
+import { QueryRun, type RunOptions } from './query-run.js'
+import { resultBatches } from './read-batches.js'
 import { storeResult } from './store-result.js'
 
 /** What queries of one engine have done and hold. */
@@ -42,13 +36,16 @@ export interface FirstRows extends CursorStep {
   readonly cursor: number | undefined
 }
 
-/** A query as it came. */
-interface Asked {
+/** A query as it came, and what is asked of it. */
+interface Asked extends Pick<RunOptions, 'isTimed' | 'maySee'> {
   /** A tree as it came off the wire. */
   readonly query: unknown
   readonly reader: QueryReader
   readonly lists: readonly ConstantList[] | undefined
 }
+
+/** What is done with a query when there is room for it, and done anew where there turns out to be too little. */
+type Task<T> = (run: QueryRun, node: TypedNode) => Promise<T>
 
 interface OpenCursor {
   readonly cursor: QueryCursor
@@ -69,7 +66,7 @@ export class Queries {
   readonly #memory: QueryMemory
   readonly #kernels = new WeakMap<Device, Promise<QueryKernels>>()
   readonly #open = new Map<number, OpenCursor>()
-  readonly #running = new Set<{ cancel(reason: WarpdexError): void }>()
+  readonly #running = new Set<QueryCursor>()
   /** Results that were given up, the oldest first, for whoever comes back for one. */
   readonly #givenUp = new Set<number>()
   #lastCursor = 0
@@ -102,19 +99,21 @@ export class Queries {
       () => this.#giveUp(number),
       () => this.#memory.bytes <= this.#memory.limits.all,
     )
-    this.#running.add(cursor)
-    this.#run(asked, node, cursor)
-      .then(
-        () => cursor.end(),
-        (error: unknown) => cursor.end(error),
-      )
-      .finally(() => this.#running.delete(cursor))
+    const push: Task<void> = async (run, node) => {
+      if (cursor.hasBegun)
+        throw new WarpdexError('OUT_OF_DEVICE_MEMORY', 'the device ran out of memory within the result')
+      for await (const batch of resultBatches(run, node)) await cursor.push(batch)
+    }
+    this.#carryOut(asked, node, cursor, push).then(
+      () => cursor.end(),
+      (error: unknown) => cursor.end(error),
+    )
     const first = await cursor.next()
     if (!first.more) return { ...first, cursor: undefined }
     // Whoever left meanwhile will not end it.
     if (reader.cancelled) {
       cursor.cancel()
-      throw new WarpdexError('CANCELLED', 'the query was cancelled')
+      throw cancelled()
     }
     if (this.#open.size >= LIMITS.queryCursors) {
       cursor.cancel()
@@ -186,11 +185,11 @@ export class Queries {
     lists?: readonly ConstantList[],
   ): Promise<KeptRelation> {
     const asked = { query, reader, lists }
-    const first = this.#check(asked)
-    keptColumns(first.columns)
+    const node = this.#check(asked)
+    keptColumns(node.columns)
     const { results } = this.#host
     results.refuse(name, reader)
-    return this.#throughout(asked, first, {}, async (run, node) => {
+    return this.#carryOut(asked, node, new QueryCursor(), async (run, node) => {
       const columns = keptColumns(node.columns)
       const stored = await storeResult(run, node, columns)
       try {
@@ -209,37 +208,12 @@ export class Queries {
     reader: QueryReader,
     lists?: readonly ConstantList[],
   ): Promise<QueryExplanation> {
-    const asked = { query, reader, lists }
-    const first = this.#check(asked)
     const maySee = (index: string) => reader.maySee?.(index) ?? true
-    return this.#throughout(asked, first, { isTimed: true, maySee }, async (run, node) => {
+    const asked = { query, reader, lists, isTimed: true, maySee }
+    return this.#carryOut(asked, this.#check(asked), new QueryCursor(), async (run, node) => {
       for await (const table of execute(run, node)) run.drop(table)
       return explain(run, node)
     })
-  }
-
-  /** Carries a query out within one call, which ends once all queries are to end. */
-  async #throughout<T>(
-    asked: Asked,
-    node: TypedNode,
-    options: RunOptions,
-    use: (run: QueryRun, node: TypedNode) => Promise<T>,
-  ): Promise<T> {
-    let closed: WarpdexError | undefined
-    const running = {
-      cancel: (reason: WarpdexError) => {
-        closed = reason
-      },
-    }
-    this.#running.add(running)
-    try {
-      const isCancelled = () => closed !== undefined || asked.reader.cancelled
-      return await this.#carryOut(asked, node, { ...options, isCancelled }, use)
-    } catch (error) {
-      throw closed ?? error
-    } finally {
-      this.#running.delete(running)
-    }
   }
 
   #check({ query, reader, lists }: Asked): TypedNode {
@@ -247,101 +221,64 @@ export class Queries {
       reader.authorise?.(relation)
       return this.#host.columnsOf(relation)
     }
-    const node = checkQuery(query, schemaOf, lists)
-    return pruneColumns(node)
-  }
-
-  async #run(asked: Asked, checked: TypedNode, cursor: QueryCursor): Promise<void> {
-    let pushed = 0
-    const isCancelled = () => cursor.cancelled || asked.reader.cancelled
-    const result = { bytes: () => cursor.bytes, hasBegun: () => pushed > 0 }
-    await this.#carryOut(
-      asked,
-      checked,
-      { isCancelled },
-      async (run, node) => {
-        if (pushed > 0)
-          throw new WarpdexError('OUT_OF_DEVICE_MEMORY', 'the device ran out of memory within the result')
-        const most = batchRows(node.columns)
-        let wanted = most
-        for await (const table of execute(run, node)) {
-          for (let first = 0; first < table.rows; ) {
-            run.refuseCancelled()
-            const rows = Math.min(wanted, table.rows - first)
-            const batch = await run.read(node, () => readBatch(run.work, table, node.columns, first, rows))
-            first += batch.rows
-            // After a short batch, of long strings, no more is read than twice its rows.
-            wanted = Math.min(most, 2 * (batch.rows < rows ? batch.rows : wanted))
-            pushed++
-            await cursor.push(batch)
-          }
-          run.drop(table)
-        }
-        if (pushed === 0) await cursor.push(emptyBatch(node.columns))
-      },
-      result,
-    )
+    return pruneColumns(checkQuery(query, schemaOf, lists))
   }
 
   /**
    * Runs a query on its relations, and anew when there is memory for it, where others leave it too little.
    * @param node what it was checked to be; when it is run anew it is checked again, since relations may have changed meanwhile
+   * @param cursor what its rows go to, if they go anywhere, and what has it end
    */
-  async #carryOut<T>(
-    asked: Asked,
-    node: TypedNode,
-    options: RunOptions,
-    use: (run: QueryRun, node: TypedNode) => Promise<T>,
-    result?: QueryResultState,
-  ): Promise<T> {
-    const share = this.#memory.enter(result)
+  async #carryOut<T>(asked: Asked, node: TypedNode, cursor: QueryCursor, task: Task<T>): Promise<T> {
+    const share = this.#memory.enter(cursor)
+    const refuse = () => {
+      cursor.refuse()
+      if (asked.reader.cancelled) throw cancelled()
+    }
+    this.#running.add(cursor)
     try {
       for (let checked = node; ; checked = this.#check(asked)) {
         try {
-          return await this.#withRun(checked, options, asked.reader, share, use)
+          return await this.#withRun(checked, { ...asked, refuse }, share, task)
         } catch (error) {
+          // Why it was to end says more than what came of that.
+          cursor.refuse()
           if (!(error instanceof QueriesFull)) throw error
-          await share.wait(error, () => refuseCancelled(options))
+          await share.wait(error, refuse)
         }
       }
     } finally {
+      this.#running.delete(cursor)
       share.leave()
     }
   }
 
   #withRun<T>(
     node: TypedNode,
-    options: RunOptions,
-    reader: QueryReader,
+    { reader, isTimed, maySee, refuse }: Asked & { readonly refuse: () => void },
     share: QueryShare,
-    use: (run: QueryRun, node: TypedNode) => Promise<T>,
+    task: Task<T>,
   ): Promise<T> {
-    const names = relationsOf(node)
-    return this.#host.useRelations(
-      names,
-      async (relations) => {
-        const device = await this.#host.device()
-        const kernels = await this.#kernelsOf(device)
-        const lane = device.turns.lane({
-          refuse: () => refuseCancelled(options),
-          onSlice: () => this.#slices++,
-        })
-        const scratch = device.scratch((bytes) => share.admit(bytes), lane)
-        share.holds(scratch)
-        try {
-          const work = new DeviceWork(device, kernels, scratch)
-          const waitingBytes = this.#memory.limits.each * WAITING_PART
-          const result = await use(new QueryRun(work, relations, { ...options, waitingBytes }), node)
-          if (hasLargeSelection(node, relations)) this.#host.onLargeSelection?.(device)
-          return result
-        } finally {
-          // Its relations may change from now on.
-          lane.stop()
-          scratch.end()
-        }
-      },
-      reader,
-    )
+    const withRelations = async (relations: ReadonlyMap<string, DeviceRelation>) => {
+      const device = await this.#host.device()
+      const kernels = await this.#kernelsOf(device)
+      const lane = device.turns.lane({ refuse, onSlice: () => this.#slices++ })
+      const scratch = device.scratch((bytes) => share.admit(bytes), lane)
+      share.scratch = scratch
+      try {
+        const work = new DeviceWork(device, kernels, scratch)
+        const waitingBytes = this.#memory.limits.each * WAITING_PART
+        const run = new QueryRun(work, relations, { refuse, waitingBytes, isTimed, maySee })
+        const result = await task(run, node)
+        if (hasLargeSelection(node, relations)) this.#host.onLargeSelection?.(device)
+        return result
+      } finally {
+        // Its relations may change from now on.
+        lane.stop()
+        scratch.end()
+      }
+    }
+    return this.#host.useRelations(relationsOf(node), withRelations, reader)
   }
 
   #opened(number: number, { owner }: QueryReader): OpenCursor {

@@ -20,6 +20,7 @@ export class QueryCursor {
   readonly #hasRoom: () => boolean
   readonly #batches: ResultBatch[] = []
   #bytes = 0
+  #hasBegun = false
   #ended = false
   #failure: WarpdexError | undefined
   #cancelled = false
@@ -43,18 +44,24 @@ export class QueryCursor {
     return this.#bytes
   }
 
-  /** Whether nobody wants the rest any more. */
-  get cancelled(): boolean {
-    return this.#cancelled
+  /** Whether there was a batch, so that the query cannot be carried out anew. */
+  get hasBegun(): boolean {
+    return this.#hasBegun
+  }
+
+  /** @throws WarpdexError `CANCELLED`, or what the query was ended with, where nobody wants the rest any more */
+  refuse(): void {
+    if (this.#cancelled) throw this.#failure ?? cancelled()
   }
 
   /**
    * Adds a batch, when there is room for it.
-   * @throws WarpdexError `CANCELLED` where nobody wants it
+   * @throws WarpdexError as `refuse`
    */
   async push(batch: ResultBatch): Promise<void> {
     while (this.#isFull() && !this.#cancelled) await this.#change()
-    if (this.#cancelled) throw this.#failure ?? new WarpdexError('CANCELLED', 'the query was cancelled')
+    this.refuse()
+    this.#hasBegun = true
     this.#batches.push(batch)
     this.#bytes += batchBytes(batch)
     this.#changed()
@@ -127,6 +134,10 @@ export class QueryCursor {
   #changed(): void {
     for (const resolve of this.#onChange.splice(0)) resolve()
   }
+}
+
+export function cancelled(): WarpdexError {
+  return new WarpdexError('CANCELLED', 'the query was cancelled')
 }
 
 /** What a result is answered with that nobody has read on for too long. */

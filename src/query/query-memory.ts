@@ -41,12 +41,10 @@ export class QueriesFull extends WarpdexError {
 /** What of a query's result was made. */
 export interface QueryResultState {
   /** Bytes that wait on the host for whoever reads it, also when the query is over. */
-  readonly bytes: () => number
+  readonly bytes: number
   /** Whether some was handed out, so that the query cannot be carried out anew. */
-  readonly hasBegun: () => boolean
+  readonly hasBegun: boolean
 }
-
-const NO_RESULT: QueryResultState = { bytes: () => 0, hasBegun: () => false }
 
 /**
  * The memory of all queries of an engine. A query takes what it needs when it needs it, since nobody knows beforehand how much that is, and the most that it had stays set
@@ -80,7 +78,7 @@ export class QueryMemory {
     return sum
   }
 
-  enter(result: QueryResultState = NO_RESULT): QueryShare {
+  enter(result: QueryResultState): QueryShare {
     for (const share of this.#shares) if (share.isOver && share.bytes === 0) this.#shares.delete(share)
     const share = new QueryShare(this, this.#arrived++, result)
     this.#shares.add(share)
@@ -136,9 +134,10 @@ export class QueryShare {
   /** Bytes of memory on the device that are set aside. */
   reserved = 0
   isOver = false
+  /** Where it takes memory. */
+  scratch: { readonly heldBytes: number } | undefined
   readonly #memory: QueryMemory
   readonly #result: QueryResultState
-  #scratchBytes: () => number = () => 0
   /** The most that it has asked for when there was too little. */
   #wanted = 0
   #until: number | undefined
@@ -150,16 +149,11 @@ export class QueryShare {
   }
 
   get bytes(): number {
-    return this.#scratchBytes() + this.resultBytes
+    return (this.scratch?.heldBytes ?? 0) + this.resultBytes
   }
 
   get resultBytes(): number {
-    return this.#result.bytes()
-  }
-
-  /** Where it takes memory from now on. */
-  holds(scratch: { readonly heldBytes: number }): void {
-    this.#scratchBytes = () => scratch.heldBytes
+    return this.#result.bytes
   }
 
   /**
@@ -181,7 +175,7 @@ export class QueryShare {
    * @param refuse throws where nobody waits for the query
    */
   async wait(full: QueriesFull, refuse: () => void): Promise<void> {
-    if (this.#result.hasBegun()) throw full
+    if (this.#result.hasBegun) throw full
     this.#until ??= performance.now() + LIMITS.queryWaitSeconds * 1000
     const until = this.#until
     this.reserved = 0

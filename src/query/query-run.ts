@@ -13,19 +13,14 @@ import { inputsOf, type TypedNode } from '../../protocol/query/typed.js'
 import { StepFigures } from './step-figures.js'
 
 export interface RunOptions {
-  /** Whether nobody waits for the result any more; asked before each step, and before each slice of its work. */
-  readonly isCancelled?: () => boolean
+  /** Throws where nobody waits for the result any more; asked before each step, and before each slice of its work. */
+  readonly refuse?: () => void
   /** Bytes that may have been given back and wait for work to be submitted; none if absent. */
   readonly waitingBytes?: number
   /** Whether the device is waited for behind each step, so that its time is that of the step. */
-  readonly isTimed?: boolean
+  readonly isTimed?: boolean | undefined
   /** Whether who asks may be told of an index; of all of them if this is absent. */
   readonly maySee?: ((index: string) => boolean) | undefined
-}
-
-/** @throws WarpdexError `CANCELLED` where nobody waits for a result any more */
-export function refuseCancelled({ isCancelled }: RunOptions): void {
-  if (isCancelled?.()) throw new WarpdexError('CANCELLED', 'the query was cancelled')
 }
 
 /**
@@ -114,7 +109,7 @@ export class QueryRun {
     inputs: readonly Table[],
     make: () => Promise<Table> | Table,
   ): Promise<Table> {
-    this.refuseCancelled()
+    this.refuse()
     return this.measure(node, async () => {
       try {
         const made = await make()
@@ -174,8 +169,8 @@ export class QueryRun {
   }
 
   /** @throws WarpdexError `CANCELLED` where nobody waits for the result any more */
-  refuseCancelled(): void {
-    refuseCancelled(this.#options)
+  refuse(): void {
+    this.#options.refuse?.()
   }
 
   /** A step of a node is done: whatever is read next is a `BAD_REQUEST` where an expression or a sum of it has overflowed, or the condition that it goes by. */

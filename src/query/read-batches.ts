@@ -6,9 +6,37 @@ import { aligned, asBytes } from '../../protocol/columns.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type BatchColumn, type ResultBatch, TEXT_END_BYTES } from '../../protocol/query/result.js'
 import type { ResultColumn } from '../../protocol/query/tree.js'
+import type { TypedNode } from '../../protocol/query/typed.js'
+import { execute } from './execute.js'
+import type { QueryRun } from './query-run.js'
 
 /** Rows of one word of a validity, of which batches have a multiple. */
 const WORD_ROWS = 32
+
+/** Carries a query out, and reads its rows; where there are none, a batch of none. */
+export async function* resultBatches(
+  run: QueryRun,
+  node: TypedNode,
+): AsyncGenerator<ResultBatch, void, undefined> {
+  const { columns } = node
+  const most = batchRows(columns)
+  let wanted = most
+  let isEmpty = true
+  for await (const table of execute(run, node)) {
+    for (let first = 0; first < table.rows; ) {
+      run.refuse()
+      const rows = Math.min(wanted, table.rows - first)
+      const batch = await run.read(node, () => readBatch(run.work, table, columns, first, rows))
+      first += batch.rows
+      // After a short batch, of long strings, no more is read than twice its rows.
+      wanted = Math.min(most, 2 * (batch.rows < rows ? batch.rows : wanted))
+      isEmpty = false
+      yield batch
+    }
+    run.drop(table)
+  }
+  if (isEmpty) yield emptyBatch(columns)
+}
 
 /** Rows of a batch of such columns, at most. Strings count as their numbers. */
 export function batchRows(columns: readonly ResultColumn[]): number {
@@ -17,8 +45,7 @@ export function batchRows(columns: readonly ResultColumn[]): number {
   return Math.max(WORD_ROWS, rows)
 }
 
-/** Of no rows. */
-export function emptyBatch(columns: readonly ResultColumn[]) {
+function emptyBatch(columns: readonly ResultColumn[]): ResultBatch {
   const empty = columns.map((column) => ({
     ...column,
     values: new Uint8Array(0),
@@ -40,15 +67,16 @@ export async function readBatch(
   first: number,
   rows: number,
 ): Promise<ResultBatch> {
-  const isDense = table.columns.every((column) => column.rows === undefined)
-  const part = isDense ? table : table.slice(work, first, rows)
+  // Bits are read by whole words of theirs.
+  const isInPlace = first % WORD_ROWS === 0 && table.columns.every((column) => column.rows === undefined)
+  const part = isInPlace ? table : table.slice(work, first, rows)
   const offset = part === table ? first : 0
   const sources = columns.map((_, i) => part.dense(work, i))
   const read = await work.readColumns(sources.flatMap((source) => places(source, offset, rows)))
   let next = 0
   const parts = sources.map((source): ReadColumn => {
     const values = read[next++]!
-    const validity = source.validity && bitsFrom(read[next++]!, offset % WORD_ROWS, rows)
+    const validity = source.validity && read[next++]!
     return { source, values, validity }
   })
   const fitting = fittingRows(parts, rows)
@@ -62,25 +90,11 @@ interface ReadColumn {
   readonly validity: Uint8Array | undefined
 }
 
-/** Bits are read by whole words of theirs. */
 function places({ type, values, validity }: QueryColumn, first: number, rows: number): DeviceColumn[] {
   const bytes = 4 * valueWords(type)
   const column = { buffer: values, bytes: rows * bytes, offset: first * bytes }
   if (validity === undefined) return [column]
-  const word = Math.floor(first / WORD_ROWS)
-  const bits = { buffer: validity, bytes: Math.ceil((first + rows) / 8) - word * 4, offset: word * 4 }
-  return [column, bits]
-}
-
-/** So many bits from bit `first` on, of the first word, as bits from 0 on. */
-function bitsFrom(bits: Uint8Array, first: number, count: number): Uint8Array {
-  if (first === 0) return bits
-  const moved = new Uint8Array(Math.ceil(count / 8))
-  for (let to = 0; to < count; to++) {
-    const from = first + to
-    if ((bits[from >> 3]! >> (from & 7)) & 1) moved[to >> 3]! |= 1 << (to & 7)
-  }
-  return moved
+  return [column, { buffer: validity, bytes: Math.ceil(rows / 8), offset: first / 8 }]
 }
 
 /** Rows whose values and different strings are no more than a batch may have; one at least. */

@@ -22,7 +22,7 @@ export async function storeResult(
     await stored.settle()
     await run.work.done()
     run.work.device.check()
-    run.refuseCancelled()
+    run.refuse()
     return stored
   } catch (error) {
     stored.destroy()
