@@ -1,16 +1,23 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { IndexShape, IndexStructure, WriteBatch } from '../gpu/index-structure.js'
 import {
-  asBytes,
   type Column,
   columnFrom,
   columnOf,
   countOf,
   sliceColumn,
   valueAt,
+  valuesOf,
 } from '../protocol/columns.js'
 import { LAYOUTS, type Traversal, type TreeLayout } from '../protocol/traversal.js'
-import { FIXED_KEY_TYPES, type KeyType, tokenWidth, WriteOp } from '../protocol/types.js'
+import {
+  FIXED_KEY_TYPES,
+  type KeyType,
+  keyWidth,
+  SEQUENCE_BYTES,
+  tokenWidth,
+  WriteOp,
+} from '../protocol/types.js'
 import { type KeySpace, openKeySpace, VARIABLE_KEY_TYPES } from './key-space.js'
 import { ModelStructure } from './model-structure.js'
 import type { Random } from './random.js'
@@ -187,6 +194,13 @@ async function compareReads(
   return count + (await compareScans(structure, model, random, keySpace, step))
 }
 
+/** Where each of some walks is. */
+interface Position {
+  readonly keys: Uint8Array
+  readonly keyOffsets: Uint32Array | undefined
+  readonly sequences: Uint8Array
+}
+
 /** Walks by get and a few getNexts. Sequence numbers may differ, each goes on from its own. */
 async function compareWalks(
   structure: IndexStructure,
@@ -199,23 +213,34 @@ async function compareWalks(
   const first = await reads(structure).getFirst(bytes, offsets, traversal)
   const expected = await model.getFirst(bytes, offsets)
   expectEqual(withoutSequences(first), withoutSequences(expected), `${step}: get with sequence numbers`)
-  let ours = { keys: bytes, keyOffsets: offsets, sequences: first.sequences }
-  let theirs = { keys: bytes, keyOffsets: offsets, sequences: expected.sequences }
+  const { keyType } = structure.shape
+  let ours: Position = { keys: bytes, keyOffsets: offsets, sequences: first.sequences! }
+  let theirs: Position = { keys: bytes, keyOffsets: offsets, sequences: expected.sequences! }
   for (let at = 1; at <= 3; at++) {
     const next = await reads(structure).getNext({ ...ours, reverse, traversal })
     const expected = await model.getNext({ ...theirs, reverse })
     const what = `${step}: walk${reverse ? ' reverse' : ''}, entry ${at}`
     expectEqual(withoutSequences(next), withoutSequences(expected), what)
-    ours = { keyOffsets: undefined, ...next, sequences: ofFound(next, reverse) }
-    theirs = { keyOffsets: undefined, ...expected, sequences: ofFound(expected, reverse) }
+    ours = following(ours, next, keyType)
+    theirs = following(theirs, expected, keyType)
   }
 }
 
-/** Where a walk has ended it begins anew behind the key of zeros, whatever that has. */
-function ofFound({ found, sequences }: FlatNext, reverse: boolean): Uint8Array {
-  const words = new Uint32Array(sequences.slice().buffer)
-  const past = reverse ? 0 : 0xffffffff
-  return asBytes(words.map((sequence, i) => ((found[i >> 3] >> (i & 7)) & 1 ? sequence : past)))
+/** Where a walk is after a step. One that has ended stays where it was. */
+function following(before: Position, next: FlatNext, keyType: KeyType): Position {
+  const width = keyWidth(keyType)
+  const from = ({ keys, keyOffsets, sequences }: Position) => ({
+    keys: valuesOf(columnFrom(keys, width, keyOffsets)),
+    sequences: valuesOf({ bytes: sequences, width: SEQUENCE_BYTES }),
+  })
+  const [stayed, gone] = [from(before), from({ keyOffsets: undefined, ...next })]
+  const isFound = (i: number) => ((next.found[i >> 3] >> (i & 7)) & 1) === 1
+  const keys = columnOf(
+    stayed.keys.map((key, i) => (isFound(i) ? gone.keys[i] : key)),
+    width,
+  )
+  const sequences = stayed.sequences.map((sequence, i) => (isFound(i) ? gone.sequences[i] : sequence))
+  return { keys: keys.bytes, keyOffsets: keys.offsets, sequences: columnOf(sequences, SEQUENCE_BYTES).bytes }
 }
 
 function withoutSequences({ sequences: _, ...columns }: FlatGet): Omit<FlatGet, 'sequences'> {

@@ -140,7 +140,8 @@ class Program {
   }
 
   async fill(): Promise<void> {
-    const perKey = this.#subject.unique ? 1 : 4
+    const { unique = false, regionBytes } = this.#subject
+    const perKey = unique ? 1 : regionBytes === undefined ? 4 : 6
     const keys = Array.from({ length: perKey * KEYS }, () => this.#key())
     await this.#insert(keys)
   }
