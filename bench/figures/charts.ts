@@ -1,12 +1,18 @@
+import { dirname, join } from 'node:path'
+import { drawCharts as drawDiamos } from '../papers/diamos/charts.js'
+import { drawCharts as drawHe } from '../papers/he/charts.js'
+import { drawCharts as drawVolk } from '../papers/volk/charts.js'
+import type { FigureRow } from '../papers/volk/figures.js'
 import { type LineChart, lineChart, type Series } from '../plot/line-chart.js'
+import type { Row } from '../report.js'
 import { Kept } from './kept.js'
 
-/** A picture in a document whose points come from a kept file. */
-interface Chart {
-  /** Below `bench/results`, as `from`. */
-  readonly path: string
+/** Pictures in documents whose points come from one kept file. */
+interface Charts {
+  /** Below `bench/results`. */
   readonly from: string
-  points(kept: Kept): LineChart
+  /** What is drawn, by the file's name beside the kept one. */
+  draw(kept: Kept): ReadonlyMap<string, string>
 }
 
 /** How many requests each of eight clients has in flight, by the keys of a batch. */
@@ -28,26 +34,57 @@ const LINES: readonly (readonly [name: string, rows: readonly (readonly [batch: 
     ],
   ]
 
-export const CHARTS: readonly Chart[] = [
+function throughput(kept: Kept): LineChart {
+  const series = LINES.map(([name, rows]): Series => {
+    const points = rows.flatMap(([x, row]) => {
+      const y = kept.figure(row, 'lookups/s')
+      return y === undefined ? [] : [{ x, y }]
+    })
+    return { name, points, missing: [] }
+  })
+  const title = 'Lookups over WebSocket, clients and server on one host, NVIDIA H200'
+  return { title, x: 'keys per batch', y: 'lookups per second', series }
+}
+
+/** The charts of a paper's evaluation. */
+function evaluation<Kind extends Row>(
+  from: string,
+  draw: (adapter: string, rows: readonly Kind[]) => ReadonlyMap<string, string>,
+): Charts {
+  return {
+    from,
+    draw: ({ content }) => {
+      const { adapter, rows } = content as { readonly adapter: string; readonly rows: readonly Kind[] }
+      return draw(adapter, rows)
+    },
+  }
+}
+
+const CHARTS: readonly Charts[] = [
   {
-    path: 'nvidia-h200/serve-throughput.svg',
     from: 'nvidia-h200/serve.json',
-    points: (kept) => ({
-      title: 'Lookups over WebSocket, clients and server on one host, NVIDIA H200',
-      x: 'keys per batch',
-      y: 'lookups per second',
-      series: LINES.map(([name, rows]): Series => {
-        const points = rows.flatMap(([x, row]) => {
-          const y = kept.figure(row, 'lookups/s')
-          return y === undefined ? [] : [{ x, y }]
-        })
-        return { name, points, missing: [] }
-      }),
-    }),
+    draw: (kept) => new Map([['serve-throughput.svg', lineChart(throughput(kept))]]),
   },
+  evaluation('nvidia-h200/joins.json', drawHe),
+  evaluation('nvidia-h200/relational.json', drawDiamos),
+  evaluation<FigureRow>('speculation/nvidia-h200/figures.json', drawVolk),
 ]
 
-/** Draws a chart from its kept file. */
-export function draw(chart: Chart, folder: string): string {
-  return lineChart(chart.points(Kept.read(folder, chart.from)))
+/** A chart as its kept file has it. */
+export interface Drawn {
+  /** Below `bench/results`, as `from`. */
+  readonly path: string
+  readonly from: string
+  readonly picture: string
+}
+
+/** Draws all charts from their kept files. */
+export function drawAll(folder: string): Drawn[] {
+  return CHARTS.flatMap(({ from, draw }) =>
+    [...draw(Kept.read(folder, from))].map(([file, picture]) => ({
+      path: join(dirname(from), file),
+      from,
+      picture,
+    })),
+  )
 }

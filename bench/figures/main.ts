@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { CHARTS, draw } from './charts.js'
+import { drawAll } from './charts.js'
 import { fill } from './documents.js'
 import { JOINS } from './joins.js'
 import { QUERIES } from './queries.js'
@@ -14,7 +14,10 @@ const TABLES = [...JOINS, ...QUERIES, ...RELATIONAL, ...SELECTIONS, ...SERVER, .
 const FOLDER = join('bench', 'results')
 
 const check = process.argv.includes('--check')
-const documents = ['README.md', ...readdirSync('docs').map((name) => join('docs', name))]
+const documents = [
+  'README.md',
+  ...readdirSync('docs', { recursive: true, encoding: 'utf8' }).map((name) => join('docs', name)),
+]
 const wrong: string[] = []
 const used = new Set<string>()
 for (const path of documents.filter((path) => path.endsWith('.md'))) {
@@ -31,13 +34,12 @@ for (const path of documents.filter((path) => path.endsWith('.md'))) {
     wrong.push(`${path}: ${error instanceof Error ? error.message : error}`)
   }
 }
-for (const chart of CHARTS) {
+for (const chart of drawAll(FOLDER)) {
   const path = join(FOLDER, chart.path)
-  const now = draw(chart, FOLDER)
-  if (existsSync(path) && readFileSync(path, 'utf8') === now) continue
+  if (existsSync(path) && readFileSync(path, 'utf8') === chart.picture) continue
   if (check) wrong.push(`${path} is not what ${chart.from} says`)
   else {
-    writeFileSync(path, now)
+    writeFileSync(path, chart.picture)
     console.log(path)
   }
 }

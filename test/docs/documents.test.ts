@@ -5,7 +5,16 @@ import { LIMITS } from '../../protocol/limits.js'
 import { flagName, SETTINGS } from '../../src/config/settings.js'
 
 const results = readdirSync('bench/results').map((name) => join('bench/results', name))
-const documents = ['.', 'docs', 'gpu', 'gpu/relational', 'persistence', 'protocol/golden', ...results]
+const documents = [
+  '.',
+  'docs',
+  'docs/papers',
+  'gpu',
+  'gpu/relational',
+  'persistence',
+  'protocol/golden',
+  ...results,
+]
   .flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)))
   .filter((path) => path.endsWith('.md'))
 const texts = new Map(documents.map((path) => [path, readFileSync(path, 'utf8')]))

@@ -54,7 +54,7 @@ interface Costs {
   readonly comparison: number
 }
 
-/** On a GPU: an H200's, fitted to joins of 1, 4 and 16 M rows (docs/joins.md). */
+/** On a GPU: an H200's, fitted to joins of 1, 4 and 16 M rows (docs/papers/he.md). */
 const GPU_COSTS: Costs = {
   dispatch: 9000,
   pass: 0.014,
