@@ -27,7 +27,7 @@ export interface CostKind<F extends CostField> {
 export const TRAVERSAL_COSTS: CostKind<'traversalCosts'> = {
   field: 'traversalCosts',
   suffix: '',
-  version: 2,
+  version: 3,
   of: 'the traversal strategies',
   adapterOf: ({ name }) => name,
   parse: (value) => (areCosts(value) ? value : undefined),

@@ -10,7 +10,12 @@ import { treeShape } from '../layout.js'
 import { type Parts, partsFor } from '../parts.js'
 import { fitCosts, type Measurement } from './fit-costs.js'
 import { GetTimer } from './get-timer.js'
-import { situationOf, type TraversalCosts } from './traversal-costs.js'
+import {
+  type BlockTraversal,
+  possibleBlockBands,
+  situationOf,
+  type TraversalCosts,
+} from './traversal-costs.js'
 
 /** A tree over random keys of printable characters. */
 interface Sample {
@@ -120,13 +125,20 @@ async function measureBatch(
   const { count } = timer
   const batch = { count, digits: 2 * keyBytes, meanDigits: 2 * keyBytes }
   const situation = situationOf(layout === 'full', arena, table, keys, batch)
-  const traversals = [...found.keys()].filter(({ strategy }) => {
+  const ways = [...found.keys()].flatMap((traversal): BlockTraversal[] => {
+    const { strategy } = traversal
     const visitsAll = strategy === 'speculative' || strategy === 'hierarchical'
-    return !visitsAll || count * table.count <= plan.mostResults
+    if (visitsAll && count * table.count > plan.mostResults) return []
+    if (strategy !== 'hierarchical') return [traversal]
+    return possibleBlockBands(table).map((blockBands) => ({ ...traversal, blockBands }))
   })
-  const times = await timer.times(locator, arena, traversals, plan.repeats)
-  for (const [i, traversal] of traversals.entries()) {
-    found.get(traversal)?.push({ situation, microseconds: times[i] })
+  const times = await timer.times(locator, arena, ways, plan.repeats)
+  for (const [traversal, measured] of found) {
+    const isSame = (way: Traversal) =>
+      way.strategy === traversal.strategy && way.resolution === traversal.resolution
+    for (const [i, { blockBands = situation.blockBands, ...way }] of ways.entries()) {
+      if (isSame(way)) measured.push({ situation: { ...situation, blockBands }, microseconds: times[i] })
+    }
   }
 }
 

@@ -1,3 +1,4 @@
+import { WarpdexError } from '../../../protocol/errors.js'
 import type { Traversal } from '../../../protocol/traversal.js'
 import {
   costName,
@@ -5,6 +6,7 @@ import {
   featuresOf,
   type Situation,
   type TraversalCosts,
+  timeOf,
 } from './traversal-costs.js'
 
 /** What a traversal took in one situation. */
@@ -27,7 +29,10 @@ interface Row {
   readonly fitted: Record<keyof Features, number>
 }
 
-/** The costs that fit measurements best, for each traversal by itself. */
+/**
+ * The costs that fit measurements best, for each traversal by itself.
+ * @throws WarpdexError `INTERNAL` where they are such as no device has, which shows that something else was measured as well
+ */
 export function fitCosts(measurements: ReadonlyMap<Traversal, readonly Measurement[]>): TraversalCosts {
   const costs: Record<string, number> = {}
   for (const [traversal, measured] of measurements) {
@@ -43,7 +48,55 @@ export function fitCosts(measurements: ReadonlyMap<Traversal, readonly Measureme
       Object.assign(costs, fitKind(traversal, 'work', 'waiting', rows))
     }
   }
+  refuseFreeWork(costs, measurements)
+  refuseFreeReversal(costs, measurements)
   return costs
+}
+
+/** Refuses costs by which a traversal takes no time at all, or no more for many keys than for one. */
+function refuseFreeWork(costs: TraversalCosts, measurements: ReadonlyMap<Traversal, readonly Measurement[]>) {
+  for (const [traversal, measured] of measurements) {
+    const isFree = (kind: keyof Features) =>
+      measured.every(({ situation }) =>
+        Object.keys(featuresOf(traversal, situation)[kind]).every(
+          (name) => !(costs[costName(traversal, kind, name)]! > 0),
+        ),
+      )
+    const batches = new Set(measured.map(({ situation }) => situation.batch))
+    if (batches.size > 0 && isFree('waiting')) throw impossible(traversal, 'no time for one key')
+    if (batches.size > 1 && isFree('work')) throw impossible(traversal, 'no time for more keys')
+  }
+}
+
+/** The reversed table is made on top of what serial resolution does, so that it cannot halve the time of all partitions. */
+const LEAST_SHARE = 1 / 2
+
+/** Refuses costs by which building a table of all partitions takes less than nothing. */
+function refuseFreeReversal(
+  costs: TraversalCosts,
+  measurements: ReadonlyMap<Traversal, readonly Measurement[]>,
+) {
+  for (const [traversal, measured] of measurements) {
+    const { strategy, resolution } = traversal
+    const visitsAll = strategy === 'speculative' || strategy === 'hierarchical'
+    if (!visitsAll || resolution !== 'reversed') continue
+    const shares = measured.map(({ situation }) => {
+      const [reversed, serial] = (['reversed', 'serial'] as const).map((resolution) =>
+        timeOf(costs, { strategy, resolution }, situation),
+      )
+      return reversed / serial
+    })
+    const middle = shares.sort((one, other) => one - other)[shares.length >> 1]
+    if (middle < LEAST_SHARE) throw impossible(traversal, 'less than half of what it takes without reversal')
+  }
+}
+
+function impossible({ strategy, resolution }: Traversal, what: string): WarpdexError {
+  const name = resolution === undefined ? strategy : `${strategy}, ${resolution}`
+  return new WarpdexError(
+    'INTERNAL',
+    `by what was measured, ${name} would take ${what}, which cannot be; calibrate again when the device has less else to do`,
+  )
 }
 
 const FEW = 16

@@ -1,5 +1,4 @@
 import type { CutColumn } from '../../../protocol/columns.js'
-import type { Traversal } from '../../../protocol/traversal.js'
 import type { Clock } from '../../device/clock.js'
 import type { Device } from '../../device/device.js'
 import type { KeyColumn } from '../../keys/key-column.js'
@@ -8,6 +7,7 @@ import type { WarmDevice } from '../../primitives/warm-device.js'
 import type { Arena } from '../arena.js'
 import type { Reads } from '../read/reads.js'
 import type { Locator, TraversalPlan } from './locator.js'
+import type { BlockTraversal } from './traversal-costs.js'
 
 /** Times gets of one batch of keys, which lie on the device in their normal form, with unique payloads of one word. */
 export class GetTimer {
@@ -40,7 +40,7 @@ export class GetTimer {
   async times(
     locator: Locator,
     arena: Arena,
-    traversals: readonly Traversal[],
+    traversals: readonly BlockTraversal[],
     repeats: number,
   ): Promise<number[]> {
     const each: (() => Promise<number>)[] = []

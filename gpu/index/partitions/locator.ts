@@ -12,6 +12,7 @@ import { ROW_WORDS, tablesOf } from './explain.js'
 import { PartitionLister } from './partition-lists.js'
 import { PartitionKeeper } from './partition-table.js'
 import type { PartitionLists, PartitionTable } from './partitions.js'
+import { type BlockTraversal, cheapestBlockBands } from './traversal-costs.js'
 
 /** How keys are to be found, with what that needs of an arena, as of its last write. Sequential traversal needs nothing, and has no plan. */
 export interface TraversalPlan {
@@ -84,11 +85,12 @@ export class Locator {
    * @param traversal any but `sequential`
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE` when there are too many partitions for the strategy
    */
-  async plan(arena: Arena, traversal: Traversal): Promise<TraversalPlan> {
+  async plan(arena: Arena, traversal: BlockTraversal): Promise<TraversalPlan> {
     const table = await this.partitions(arena)
     if (traversal.strategy === 'directed') return { traversal, table, lists: undefined }
     this.#queriesAtOnce(table)
-    return { traversal, table, lists: await this.#lister.lists(arena, table) }
+    const { blockBands = cheapestBlockBands(this.#device.traversalCosts ?? {}, table) } = traversal
+    return { traversal, table, lists: await this.#lister.lists(arena, table, blockBands) }
   }
 
   /** Parameters of kernels that find keys by directed traversal. */
@@ -129,19 +131,25 @@ export class Locator {
     recorder: Recorder,
     buffers: ArenaBindings,
     { traversal, table }: Pick<TraversalPlan, 'traversal' | 'table'>,
-    { live, blockCount }: PartitionLists,
+    { live, blockCount: blocks, sharing }: PartitionLists,
     piece: { readonly first: number; readonly length: number; readonly shape: number },
   ): void {
     const { length } = piece
     const { count: partitions, levels } = table
     const isReversed = traversal.resolution === 'reversed'
-    const params = { ...piece, live, partitions, levels, blocks: blockCount, hasAnswers: isReversed ? 1 : 0 }
+    const hasAnswers = isReversed ? 1 : 0
+    const params = { ...piece, live, partitions, levels, blocks, sharing, hasAnswers }
     const dispatch = (kernel: Kernel, threads: number) => recorder.dispatch(kernel, buffers, params, threads)
     const clear = (name: string, words: number) => recorder.clear(buffers[name]!, 0, 4 * words)
     if (traversal.strategy === 'hierarchical') {
       // Results that no block hands on must not be taken for any.
       clear('results', length * partitions)
-      recorder.dispatchGroups(this.#kernels.traverse_blocks, buffers, params, length * blockCount)
+      recorder.dispatchGroups(
+        this.#kernels.traverse_blocks,
+        buffers,
+        params,
+        Math.ceil(length / sharing) * blocks,
+      )
     } else {
       dispatch(this.#kernels.speculate, length * live)
     }

@@ -3,11 +3,9 @@ import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
 import type { TreeShape } from '../layout.js'
 import type { PartitionLists, PartitionTable } from './partitions.js'
+import { BLOCK_PARTITIONS } from './traversal-costs.js'
 
-/** Partitions of a block at most, so that their results fit a workgroup's memory; `hierarchical.wesl` has the same number. */
-const BLOCK_PARTITIONS = 1024
-
-/** Partitions up to which small blocks share a workgroup: one for each of its invocations. */
+/** Partitions up to which small blocks share a workgroup, and queries share it beyond that: one for each of its invocations. */
 const GROUP_PARTITIONS = 64
 
 /** Orders partitions by level and by block. */
@@ -25,14 +23,14 @@ export class PartitionLister {
 
   /**
    * The lists of a table that is up to date, made once for each state of it.
+   * @param blockBands bands of a block, the paper's |B| / m
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
-  async lists(arena: Arena, table: PartitionTable): Promise<PartitionLists> {
-    table.lists ??= await this.#list(arena, table)
-    return table.lists
+  async lists(arena: Arena, table: PartitionTable, blockBands: number): Promise<PartitionLists> {
+    return table.lists.get(blockBands) ?? table.keepLists(await this.#list(arena, table, blockBands))
   }
 
-  async #list(arena: Arena, table: PartitionTable): Promise<PartitionLists> {
+  async #list(arena: Arena, table: PartitionTable, blockBands: number): Promise<PartitionLists> {
     const { count, levels } = table
     const device = this.#device
     const kernels = this.#kernels
@@ -47,7 +45,7 @@ export class PartitionLister {
 
       const [levelOf, blockRoots] = [scratch.words(live), scratch.words(live)]
       const predecessors = await device.allocate(4 * count, 'partition predecessors')
-      const height = levels * BLOCK_BANDS
+      const height = levels * blockBands
       const params = { count: live, levels, height }
       const recorder = device.record()
       recorder.dispatch(kernels.list_levels, { ...tree, inUse, levels: levelOf }, params, live)
@@ -70,16 +68,11 @@ export class PartitionLister {
       device.upload(blocks, new Uint8Array(bounds.buffer))
       const bindings = { byLevel: kept[0], byBlock: kept[1], positions, predecessors, blocks }
       const bytes = Object.values(bindings).reduce((total, { size }) => total + size, 0)
-      return { live, blockCount: bounds.length / 2, bindings, bytes }
+      const sharing = Math.max(1, Math.floor(GROUP_PARTITIONS / largestOf(bounds)))
+      return { live, blockBands, blockCount: bounds.length / 2, sharing, bindings, bytes }
     })
   }
 }
-
-/**
- * Levels of partitions in a block: |B| = 4 m. The paper finds |B| = N best, which only trees of few partitions allow; four levels
- * keep most blocks within a workgroup's memory.
- */
-const BLOCK_BANDS = 4
 
 /**
  * Begin and end of what each workgroup goes down in a sorted column of blocks: one block, or several small ones. Those too large for
@@ -99,4 +92,11 @@ function groupsOf(sorted: Uint32Array): Uint32Array<ArrayBuffer> {
   }
   bounds.push(begin, sorted.length)
   return Uint32Array.from(bounds)
+}
+
+/** Partitions of the workgroup that has the most. */
+function largestOf(bounds: Uint32Array): number {
+  let largest = 1
+  for (let i = 0; i < bounds.length; i += 2) largest = Math.max(largest, bounds[i + 1] - bounds[i])
+  return largest
 }

@@ -130,7 +130,7 @@ export class PartitionKeeper {
       await this.#enter(arena, table, before)
       table.nodesSeen = records
       table.depth = Math.max(table.depth, depth)
-      table.lists = undefined
+      table.dropLists()
     })
   }
 

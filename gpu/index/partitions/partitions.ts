@@ -16,7 +16,7 @@ export class PartitionTable {
   nodesSeen = 0
   /** Depth of the deepest of them. */
   depth = 0
-  #lists: PartitionLists | undefined
+  readonly #lists = new Map<number, PartitionLists>()
 
   constructor(levels: number, settledAt: number, roots: Region, numbers: Region, directory: GPUBuffer) {
     this.levels = levels
@@ -41,14 +41,22 @@ export class PartitionTable {
     return this.roots.records
   }
 
-  /** In the orders that some strategies need, once they are asked for. */
-  get lists(): PartitionLists | undefined {
+  /** In the orders that some strategies need, by the bands of a block, once they are asked for. */
+  get lists(): ReadonlyMap<number, PartitionLists> {
     return this.#lists
   }
 
-  set lists(lists: PartitionLists | undefined) {
-    destroyLists(this.#lists)
-    this.#lists = lists
+  /** Keeps lists, unless others that say the same were made meanwhile; what is kept. */
+  keepLists(lists: PartitionLists): PartitionLists {
+    const kept = this.#lists.get(lists.blockBands)
+    if (kept !== undefined) destroyLists(lists)
+    else this.#lists.set(lists.blockBands, lists)
+    return kept ?? lists
+  }
+
+  dropLists(): void {
+    for (const lists of this.#lists.values()) destroyLists(lists)
+    this.#lists.clear()
   }
 
   /** Its buffers by the names that kernels have for them. */
@@ -61,14 +69,16 @@ export class PartitionTable {
   }
 
   get bytes(): number {
-    return this.roots.bytes + this.numbers.bytes + this.directory.size + (this.lists?.bytes ?? 0)
+    let bytes = this.roots.bytes + this.numbers.bytes + this.directory.size
+    for (const lists of this.#lists.values()) bytes += lists.bytes
+    return bytes
   }
 
   destroy(): void {
     this.roots.destroy()
     this.numbers.destroy()
     this.directory.destroy()
-    destroyLists(this.lists)
+    this.dropLists()
   }
 }
 
@@ -76,7 +86,12 @@ export class PartitionTable {
 export interface PartitionLists {
   /** Partitions in use. */
   readonly live: number
+  /** Bands of a block, the paper's |B| / m. */
+  readonly blockBands: number
+  /** Groups of blocks, each for a workgroup. */
   readonly blockCount: number
+  /** Queries that share a workgroup. */
+  readonly sharing: number
   /** As `partition-lists.wesl` draws them, by the names that kernels have for them. */
   readonly bindings: Readonly<
     Record<'byLevel' | 'byBlock' | 'positions' | 'predecessors' | 'blocks', GPUBuffer>
@@ -85,6 +100,6 @@ export interface PartitionLists {
   readonly bytes: number
 }
 
-function destroyLists(lists: PartitionLists | undefined): void {
-  for (const buffer of Object.values(lists?.bindings ?? {})) buffer.destroy()
+function destroyLists({ bindings }: PartitionLists): void {
+  for (const buffer of Object.values(bindings)) buffer.destroy()
 }

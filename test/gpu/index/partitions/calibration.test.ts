@@ -1,7 +1,12 @@
 import t from 'tap'
 import type { Device } from '../../../../gpu/device/device.js'
 import { type CalibrationPlan, calibrate } from '../../../../gpu/index/partitions/calibration.js'
-import { estimate, type Situation } from '../../../../gpu/index/partitions/traversal-costs.js'
+import { fitCosts } from '../../../../gpu/index/partitions/fit-costs.js'
+import {
+  cheapestBlockBands,
+  estimate,
+  type Situation,
+} from '../../../../gpu/index/partitions/traversal-costs.js'
 import { PrefixTree } from '../../../../gpu/index/prefix-tree.js'
 import { TRAVERSALS } from '../../../../protocol/traversal.js'
 import { WriteOp } from '../../../../protocol/types.js'
@@ -18,6 +23,8 @@ const FEW: Situation = {
   levels: 16,
   bands: 16,
   partitions: 1000,
+  treeBands: 16,
+  blockBands: 4,
   nodeBytes: 2 ** 24,
 }
 
@@ -109,4 +116,34 @@ t.test('a GPU is kept at its clock for every run, and strategies take turns', as
   t.ok(new Set(timed).size > 1)
   const first = runs.findIndex(isTimed)
   t.ok(runs.slice(0, first).filter(isWarming).length > 2, 'it is warmed up first')
+})
+
+t.test('costs that no device can have are refused', async (t) => {
+  const situations = [1, 16, 256, 4096].map((batch) => ({ ...FEW, batch }))
+  /** Measurements by which speculation takes so long for a key and its reversal so many times as long. */
+  const measured = (perKey: number, reversed: number) =>
+    new Map(
+      TRAVERSALS.filter(({ strategy }) => strategy === 'speculative').map((traversal) => {
+        const factor = traversal.resolution === 'reversed' ? reversed : 1
+        const times = situations.map((situation) => {
+          return { situation, microseconds: (100 + perKey * situation.batch) * factor }
+        })
+        return [traversal, times] as const
+      }),
+    )
+  t.ok(Object.values(fitCosts(measured(5, 1.5))).every((cost) => cost >= 0))
+  t.throws(() => fitCosts(measured(5, 1 / 20)), { code: 'INTERNAL', message: /less than half/ })
+  t.throws(() => fitCosts(measured(0, 1)), { code: 'INTERNAL', message: /no time for more keys/ })
+})
+
+t.test('blocks are as high as costs say, and the whole tree only where it fits a workgroup', async (t) => {
+  const costs = (within: number, between: number) => ({
+    'hierarchical serial waiting hops within a block': within,
+    'hierarchical serial waiting hops between blocks': between,
+  })
+  t.equal(cheapestBlockBands(costs(0, 1), { bands: 33, count: 1000 }), 33)
+  t.equal(cheapestBlockBands(costs(0, 1), { bands: 33, count: 2000 }), 16)
+  t.equal(cheapestBlockBands(costs(1, 0), { bands: 33, count: 1000 }), 2)
+  t.equal(cheapestBlockBands(costs(1, 4), { bands: 4, count: 2000 }), 2)
+  t.equal(cheapestBlockBands({}, { bands: 33, count: 1000 }), 4, 'where nothing was measured')
 })

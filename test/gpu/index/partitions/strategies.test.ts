@@ -15,6 +15,7 @@ const device = await openDevice(t)
 t.test('every traversal gives the answers of an ordered map, in reads and in writes', async (t) => {
   const seed = seedOfRun()
   t.comment(`TEST_SEED=${seed}`)
+  const heights = new Random(seed)
   // Keys of one width are linked, or those of variable length: both for both would be twice the pipelines, which take longest.
   const fixedAreLinked = seed % 4 < 2
   for (const [i, keyType] of KEY_TYPES.entries()) {
@@ -24,6 +25,11 @@ t.test('every traversal gives the answers of an ordered map, in reads and in wri
     const linked = isFixedKeyType(keyType) === fixedAreLinked
     const shape = { ...randomContent(random, keyType), layout, partitionLevels, linked }
     t.comment(`seed ${seed + i}: ${JSON.stringify(shape)}`)
+    // Blocks of few bands, or of many.
+    device.traversalCosts = {
+      'hierarchical serial waiting hops within a block': heights.below(2),
+      'hierarchical serial waiting hops between blocks': heights.below(20),
+    }
     const options = { steps: 4, most: 257, traversals: TRAVERSALS }
     // In full trees every half byte is a level, and some strategies take a thread for each partition and key. Compact ones have long keys.
     const longestPart = layout === 'full' ? random.pick([2, 12, 40]) : undefined
