@@ -1,4 +1,4 @@
-import type { Interval, ValueSet } from '../../../gpu/relational/selection/selection-types.js'
+import type { ValueSet } from '../../../gpu/relational/selection/selection-types.js'
 import { roundedToFloat } from '../../../protocol/query/constants.js'
 import type { ValueType } from '../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
@@ -16,50 +16,36 @@ export function convertedColumn(expression: TypedExpression): ColumnExpression |
   return goesWithoutFault(inner.type, expression.type) ? convertedColumn(inner) : undefined
 }
 
-/**
- * The values of a column that are in a set once they are converted. What is between the two types keeps integers as they are, so that only the
- * last one matters.
- */
+/** The values of a column that are in a set once they are converted, which keeps their order: those of an interval are neighbours. */
 export function sourceSet(facts: ColumnFacts, type: ValueType, set: ValueSet): ValueSet {
-  if (facts.type === type) return set
-  const restored =
-    type === 'f32' ? roundedFrom(facts, set.intervals) : sameIntegers(facts, type, set.intervals)
-  return { intervals: restored, nulls: set.nulls }
-}
-
-function sameIntegers(facts: ColumnFacts, type: ValueType, intervals: readonly Interval[]): Interval[] {
-  const offset = integerAt(0n, type) - integerAt(0n, facts.type)
-  const last = lastValue(facts)
-  return intervals.flatMap(({ low, high }) => {
-    const [from, to] = [low + offset, high + offset]
-    return between(from < 0n ? 0n : from, to > last ? last : to).intervals
-  })
-}
-
-/** Rounding keeps the order, so the integers that come to lie between two floats are neighbours. */
-function roundedFrom(facts: ColumnFacts, intervals: readonly Interval[]): readonly Interval[] {
+  if (facts.type === type || facts.type === 'string') return set
   const end = lastValue(facts) + 1n
+  const convert = converter(facts.type, type)
   let next = 0n
-  const sets = intervals.map(({ low, high }) => {
-    const first = firstAtLeast(low, next, end, facts.type)
-    next = firstAtLeast(high + 1n, first, end, facts.type)
+  const sets = set.intervals.map(({ low, high }) => {
+    const first = firstAtLeast(low, next, end, convert)
+    next = firstAtLeast(high + 1n, first, end, convert)
     return between(first, next - 1n)
   })
-  return unionOf(sets).intervals
+  return { intervals: unionOf(sets).intervals, nulls: set.nulls }
 }
 
-/** The first number from `low` on whose float is not below a bound; `end` if there is none. */
-function firstAtLeast(bound: bigint, low: bigint, end: bigint, type: ValueType): bigint {
+/** A number that stands for a value of one type as that of another. What is between the two keeps integers as they are, so that only the last one matters. */
+function converter(from: Exclude<ValueType, 'string'>, to: ValueType): (ordered: bigint) => bigint {
+  return (ordered) => {
+    const integer = BigInt(restoredNumber(ordered, from))
+    return orderedNumber(to === 'f32' ? roundedToFloat(integer) : integer, to)
+  }
+}
+
+/** The first number from `low` on that is not below a bound when it is converted; `end` if there is none. */
+function firstAtLeast(bound: bigint, low: bigint, end: bigint, convert: (ordered: bigint) => bigint): bigint {
   let first = low
   let after = end
   while (first < after) {
     const middle = (first + after) >> 1n
-    if (orderedNumber(roundedToFloat(integerAt(middle, type)), 'f32') < bound) first = middle + 1n
+    if (convert(middle) < bound) first = middle + 1n
     else after = middle
   }
   return first
-}
-
-function integerAt(ordered: bigint, type: ValueType): bigint {
-  return BigInt(restoredNumber(ordered, type === 'string' ? 'u32' : type))
 }

@@ -3,32 +3,26 @@ import type { TypedExpression } from '../../../protocol/query/typed.js'
 import { type ColumnFacts, isTautology, lastValue } from './column-domain.js'
 import { areEqual, intersectionOf, isEmpty, isWithin, unionOf, withoutNulls } from './value-sets.js'
 
-/** All parts are true. What the others imply is kept apart: it may be cheaper to look at first, and need not be looked at. */
-export interface And {
-  readonly kind: 'and'
-  readonly parts: readonly (Condition | Or)[]
-  readonly implied: readonly ImpliedBy[]
-}
+/** When an expression is true, in two values, since null has been seen to at the leaves: where some conditions are, or, undefined, never. */
+export type Formula = Conjunction | undefined
 
-/** A set that a part implies. */
-export interface ImpliedBy {
-  readonly condition: Values
-  readonly part: Condition | Or
+/** All conditions are true. What they imply is kept apart: it may be cheaper to look at first, and need not be looked at. */
+export interface Conjunction {
+  readonly conditions: readonly Condition[]
+  readonly implied: readonly { readonly condition: Values; readonly by: Condition }[]
 }
-
-/** Some branch is true. */
-export interface Or {
-  readonly kind: 'or'
-  readonly branches: readonly (Condition | And)[]
-}
-
-/** When an expression is true, in two values: null has been seen to at the leaves. */
-export type Formula = boolean | Condition | And | Or
 
 export type Values = Extract<Condition, { kind: 'values' }>
 
-export function isValues(part: Condition | And | Or): part is Values {
-  return part.kind === 'values'
+export const ALWAYS: Conjunction = { conditions: [], implied: [] }
+
+/** True where one condition is. */
+export function only(condition: Condition): Conjunction {
+  return { conditions: [condition], implied: [] }
+}
+
+export function isValues(condition: Condition): condition is Values {
+  return condition.kind === 'values'
 }
 
 /** Puts formulas over some columns together, in as simple a form as it can. */
@@ -39,162 +33,142 @@ export class FormulaBuilder {
     this.#columns = columns
   }
 
-  values(column: number, set: ValueSet): boolean | Values {
+  values(column: number, set: ValueSet): Formula {
     const facts = this.#columns[column]!
     const own = facts.nullable ? set : withoutNulls(set)
-    if (isEmpty(own)) return false
-    return isTautology(own, facts) ? true : { kind: 'values', column, set: own }
+    if (isEmpty(own)) return undefined
+    return isTautology(own, facts) ? ALWAYS : only({ kind: 'values', column, set: own })
   }
 
   and(formulas: readonly Formula[]): Formula {
-    const parts: (Condition | Or)[] = []
-    const implied: ImpliedBy[] = []
-    for (const formula of formulas) {
-      if (formula === false) return false
-      if (formula === true) continue
-      if (formula.kind === 'and') {
-        parts.push(...formula.parts)
-        implied.push(...formula.implied)
-      } else parts.push(formula)
-    }
-    const merged = this.#merge(parts.filter(isValues), intersectionOf, false)
-    if (merged === undefined) return false
-    const others = parts.filter((part) => !isValues(part))
-    const expressions = joinedExpressions(others)
-    const kept = [
-      ...merged,
-      ...distinct(others.filter((part) => part.kind !== 'expression')),
-      ...new Set(expressions.values()),
-    ]
-    if (kept.length === 0) return true
-    if (kept.length === 1 && implied.length === 0) return kept[0]!
+    const parts = formulas.flatMap((formula) => formula ?? [])
+    const all = parts.flatMap(({ conditions }) => conditions)
+    const merged = this.#merged(all, intersectionOf)
+    if (parts.length < formulas.length || merged.includes(undefined)) return undefined
+    const expressions = joinedExpressions(all)
+    const others = all.filter((condition) => !isValues(condition) && !expressions.has(condition))
     return {
-      kind: 'and',
-      parts: kept,
-      implied: implied.map(({ condition, part }) => ({ condition, part: expressions.get(part) ?? part })),
+      conditions: [
+        ...merged.flatMap((formula) => formula!.conditions),
+        ...others.filter((other, i) => others.findIndex((each) => implies(each, other)) === i),
+        ...new Set(expressions.values()),
+      ],
+      implied: parts.flatMap(({ implied }) =>
+        implied.map(({ condition, by }) => ({ condition, by: expressions.get(by) ?? by })),
+      ),
     }
   }
 
   /** @param source the same in the words of the query, for what has to be evaluated as it is */
   or(formulas: readonly Formula[], source: TypedExpression): Formula {
-    const branches: (Condition | And)[] = []
-    for (const formula of formulas) {
-      if (formula === true) return true
-      if (formula === false) continue
-      if (formula.kind === 'or') branches.push(...formula.branches)
-      else branches.push(formula)
+    const values: Condition[] = []
+    const others: Conjunction[] = []
+    for (const branch of formulas.flatMap(branchesOf)) {
+      const alone = conditionAlone(branch)
+      if (alone !== undefined && isValues(alone)) values.push(alone)
+      else others.push(branch)
     }
-    const single = this.#merge(branches.filter(isValues), unionOf, true)
-    if (single === undefined) return true
-    const others = distinct(branches.filter((branch) => !isValues(branch)))
-    const left = absorbed([...single, ...others])
-    if (left.length === 0) return false
-    if (left.length === 1) return left[0]!
-    return this.#factored(left, source)
+    const merged = this.#merged(values, unionOf).flatMap((formula) => formula ?? [])
+    const left = absorbed([...merged, ...others])
+    return left.length > 1 ? this.#factored(left, source) : left[0]
   }
 
   /** (A ∧ B) ∨ (A ∧ C) is A ∧ (B ∨ C); and of columns that all branches restrict the union of their sets is implied. */
-  #factored(branches: readonly (Condition | And)[], source: TypedExpression): Formula {
-    const conjunctions = branches.map(partsOf)
-    const shared = conjunctions[0]!.filter((part) =>
-      conjunctions.every((parts) => parts.some((other) => isSame(part, other))),
+  #factored(branches: readonly Conjunction[], source: TypedExpression): Formula {
+    const shared = branches[0]!.conditions.filter((condition) =>
+      branches.every(({ conditions }) => conditions.some((other) => isSame(condition, other))),
     )
     if (shared.length > 0) {
-      const rests = branches.map((branch) =>
-        this.and(partsOf(branch).filter((part) => !shared.some((other) => isSame(part, other)))),
-      )
-      return this.and([...shared, this.or(rests, source)])
+      const rests = branches.map(({ conditions }): Conjunction => {
+        const rest = conditions.filter((condition) => !shared.some((other) => isSame(condition, other)))
+        return { conditions: rest, implied: [] }
+      })
+      return this.and([{ conditions: shared, implied: [] }, this.or(rests, source)])
     }
-    const part: Condition | Or = conjunctions.some(hasExpression)
+    const hasExpression = branches.some(({ conditions }) => conditions.some(isExpression))
+    const by: Condition = hasExpression
       ? { kind: 'expression', expression: source }
-      : { kind: 'or', branches }
-    const implied = this.#impliedSets(branches).map((condition) => ({ condition, part }))
-    return implied.length === 0 ? part : { kind: 'and', parts: [part], implied }
+      : { kind: 'any', branches: branches.map(({ conditions }) => conditions) }
+    const implied = this.#impliedSets(branches).map((condition) => ({ condition, by }))
+    return { conditions: [by], implied }
   }
 
-  #impliedSets(branches: readonly (Condition | And)[]): Values[] {
-    const [first, ...others] = branches.map((branch) => [
-      ...partsOf(branch).filter(isValues),
-      ...(branch.kind === 'and' ? branch.implied.map(({ condition }) => condition) : []),
+  #impliedSets(branches: readonly Conjunction[]): Values[] {
+    const [first, ...others] = branches.map(({ conditions, implied }) => [
+      ...conditions.filter(isValues),
+      ...implied.map(({ condition }) => condition),
     ])
     return first!.flatMap(({ column, set }) => {
       const sets = others.map((parts) => parts.find((part) => part.column === column)?.set)
       if (sets.includes(undefined)) return []
       const union = this.values(column, unionOf([set, ...sets.map((each) => each!)]))
-      return typeof union === 'object' ? [union] : []
+      return union?.conditions.filter(isValues) ?? []
     })
   }
 
-  /** Conditions of one column as one; undefined where one of these comes to `decisive`, which settles the whole. */
-  #merge(
-    conditions: readonly Values[],
+  /** Conditions on values, those of one column as one. */
+  #merged(
+    conditions: readonly Condition[],
     combine: (sets: readonly ValueSet[], last: bigint) => ValueSet,
-    decisive: boolean,
-  ): Values[] | undefined {
+  ): Formula[] {
     const byColumn = new Map<number, ValueSet[]>()
-    for (const { column, set } of conditions) {
+    for (const { column, set } of conditions.filter(isValues)) {
       const sets = byColumn.get(column)
       if (sets === undefined) byColumn.set(column, [set])
       else sets.push(set)
     }
-    const merged: Values[] = []
-    for (const [column, sets] of byColumn) {
-      const formula = this.values(column, combine(sets, lastValue(this.#columns[column]!)))
-      if (formula === decisive) return undefined
-      if (typeof formula === 'object') merged.push(formula)
-    }
-    return merged
+    return Array.from(byColumn, ([column, sets]) =>
+      this.values(column, combine(sets, lastValue(this.#columns[column]!))),
+    )
   }
 }
 
-/** What a branch is a conjunction of. */
-export function partsOf(branch: Condition | And): readonly (Condition | Or)[] {
-  return branch.kind === 'and' ? branch.parts : [branch]
+/** The one condition that a conjunction consists of, if it is one. */
+function conditionAlone({ conditions, implied }: Conjunction): Condition | undefined {
+  return conditions.length === 1 && implied.length === 0 ? conditions[0] : undefined
 }
 
-/** A branch says nothing where another one of fewer parts is true whenever it is: A ∨ (A ∧ B) is A. */
-function absorbed(branches: readonly (Condition | And)[]): (Condition | And)[] {
-  const weaker = branches.filter((branch): branch is Condition => branch.kind !== 'and')
+/** What a formula is a disjunction of. */
+function branchesOf(formula: Formula): Conjunction | Conjunction[] {
+  if (formula === undefined) return []
+  const alone = conditionAlone(formula)
+  if (alone?.kind !== 'any') return formula
+  return alone.branches.map((conditions) => ({ conditions, implied: [] }))
+}
+
+/** A ∨ (A ∧ B) is A, as is A ∨ A. */
+function absorbed(branches: readonly Conjunction[]): Conjunction[] {
+  const weaker = branches.filter(({ conditions }) => conditions.length <= 1)
+  const follows = (from: Conjunction, { conditions }: Conjunction) =>
+    conditions.every((condition) => from.conditions.some((own) => implies(own, condition)))
   return branches.filter((branch) => {
-    if (branch.kind !== 'and') return true
-    return !branch.parts.some((part) => weaker.some((other) => implies(part, other)))
+    const first = weaker.find((other) => other === branch || follows(branch, other))
+    return first === undefined || first === branch
   })
 }
 
-function implies(part: Condition | Or, other: Condition): boolean {
-  if (isValues(part) && isValues(other)) return part.column === other.column && isWithin(part.set, other.set)
-  return isSame(part, other)
+function implies(stronger: Condition, weaker: Condition): boolean {
+  if (!isValues(stronger) || !isValues(weaker)) return isSame(stronger, weaker)
+  return stronger.column === weaker.column && isWithin(stronger.set, weaker.set)
 }
 
-function isSame(a: Condition | And | Or, b: Condition | And | Or): boolean {
+function isSame(a: Condition, b: Condition): boolean {
   if (a === b) return true
   if (isValues(a)) return isValues(b) && a.column === b.column && areEqual(a.set, b.set)
-  if (a.kind === 'match') {
-    return (
-      b.kind === 'match' &&
-      a.column === b.column &&
-      a.match === b.match &&
-      a.text === b.text &&
-      a.negated === b.negated
-    )
-  }
-  return false
+  if (a.kind !== 'match' || b.kind !== 'match') return false
+  return a.column === b.column && a.match === b.match && a.text === b.text && a.negated === b.negated
 }
 
-function distinct<Part extends Condition | And | Or>(parts: readonly Part[]): Part[] {
-  return parts.filter((part, i) => parts.findIndex((other) => isSame(part, other)) === i)
-}
-
-function hasExpression(parts: readonly (Condition | Or)[]): boolean {
-  return parts.some((part) => part.kind === 'expression')
+function isExpression(condition: Condition): condition is Extract<Condition, { kind: 'expression' }> {
+  return condition.kind === 'expression'
 }
 
 /**
- * Expressions as one: each would need a kernel of its own.
- * @returns by each what it is in now
+ * Expressions among conditions as one: each would need a kernel of its own.
+ * @returns by each what it is in
  */
-function joinedExpressions(parts: readonly (Condition | Or)[]): Map<Condition | Or, Condition> {
-  const members = parts.flatMap((part) => (part.kind === 'expression' ? [part] : []))
+function joinedExpressions(conditions: readonly Condition[]): Map<Condition, Condition> {
+  const members = conditions.filter(isExpression)
   if (members.length === 0) return new Map()
   const expression = members.map((member) => member.expression).reduce(conjunction)
   const joined: Condition = { kind: 'expression', expression }

@@ -12,7 +12,7 @@ import {
   prefixSet,
 } from './column-domain.js'
 import { convertedColumn, sourceSet } from './conversions.js'
-import { type And, type Formula, FormulaBuilder, isValues, type Or, partsOf, type Values } from './formula.js'
+import { ALWAYS, type Formula, FormulaBuilder, isValues, only, type Values } from './formula.js'
 import { between, complement, intersectionOf, isEmpty, isWithin, NULLS, withoutNulls } from './value-sets.js'
 
 /** A condition that another one implies, by that one's number. */
@@ -49,9 +49,21 @@ const OPPOSITE: Readonly<Record<ComparisonOp, ComparisonOp>> = {
  */
 export function normalise(condition: TypedExpression, columns: readonly ColumnFacts[]): Normalised {
   const formula = new Normaliser(columns).formula(condition, true)
-  if (formula === false) return { kind: 'none' }
-  if (formula === true) return { kind: 'all', conditions: [], implied: [] }
-  return conditionsOf(formula, columns)
+  if (formula === undefined) return { kind: 'none' }
+  const conditions = [...formula.conditions]
+  const implied: Implied[] = []
+  for (const { condition, by } of formula.implied) {
+    const { column, set } = condition
+    const same = conditions.findIndex((own) => isValues(own) && own.column === column)
+    const own = conditions[same]
+    if (own !== undefined && isValues(own)) {
+      // The column is read anyway.
+      const both = intersectionOf([own.set, set], lastValue(columns[column]!))
+      if (isEmpty(both)) return { kind: 'none' }
+      conditions[same] = { kind: 'values', column, set: both }
+    } else implied.push({ condition, by: formula.conditions.indexOf(by) })
+  }
+  return { kind: 'all', conditions, implied }
 }
 
 type Constant = Extract<TypedExpression, { kind: 'constant' }>
@@ -79,73 +91,66 @@ class Normaliser {
       case 'not':
         return this.formula(expression.args[0], !wanted)
       case 'constant':
-        return expression.value === wanted
+        return truth(expression.value === wanted)
       case 'column': {
         const value = orderedNumber(wanted, 'boolean')
         return this.#builder.values(expression.index, between(value, value))
       }
       case 'comparison':
-        return this.#comparison(expression, wanted) ?? whole(expression, wanted)
+        return this.#comparison(expression, wanted)
       case 'isNull':
-        return this.#isNull(expression.args[0], wanted) ?? whole(expression, wanted)
+        return this.#isNull(expression, expression.args[0], wanted)
       case 'match':
-        return this.#match(expression, wanted) ?? whole(expression, wanted)
+        return this.#match(expression, wanted)
       default:
         return whole(expression, wanted)
     }
   }
 
-  #comparison(
-    { op, args }: Extract<TypedExpression, { kind: 'comparison' }>,
-    wanted: boolean,
-  ): Formula | undefined {
-    const asked = wanted ? op : OPPOSITE[op]
-    const [left, right] = args
-    if (left.kind === 'constant' && right.kind === 'constant') return compareConstants(asked, left, right)
-    if (right.kind === 'constant') return this.#compare(asked, left, right.value)
-    if (left.kind === 'constant') return this.#compare(TURNED[asked], right, left.value)
-    return undefined
-  }
-
-  #compare(op: ComparisonOp, expression: TypedExpression, constant: Constant['value']): Formula | undefined {
-    const column = convertedColumn(expression)
-    if (column === undefined) return constant === null ? false : undefined
+  #comparison(expression: Extract<TypedExpression, { kind: 'comparison' }>, wanted: boolean): Formula {
+    const op = wanted ? expression.op : OPPOSITE[expression.op]
+    const [left, right] = expression.args
+    const isTurned = left.kind === 'constant'
+    const [asked, side, constant] = isTurned ? [TURNED[op], right, left] : [op, left, right]
+    if (constant.kind !== 'constant') return whole(expression, wanted)
+    if (constant.value === null) return undefined
+    if (side.kind === 'constant') return truth(compareConstants(asked, side, constant))
+    const column = convertedColumn(side)
+    if (column === undefined) return whole(expression, wanted)
     const facts = this.#columns[column.index]!
-    const compared = comparisonSet(op, constant, { ...facts, type: expression.type })
-    return this.#builder.values(column.index, sourceSet(facts, expression.type, compared))
+    const compared = comparisonSet(asked, constant.value, { ...facts, type: side.type })
+    return this.#builder.values(column.index, sourceSet(facts, side.type, compared))
   }
 
-  #isNull(argument: TypedExpression, wanted: boolean): Formula | undefined {
+  #isNull(expression: TypedExpression, argument: TypedExpression, wanted: boolean): Formula {
+    if (argument.kind === 'constant') return truth((argument.value === null) === wanted)
     const column = convertedColumn(argument)
-    if (column !== undefined) {
-      return this.#builder.values(column.index, wanted ? NULLS : allValues(this.#columns[column.index]!))
-    }
-    if (argument.kind === 'constant') return (argument.value === null) === wanted
-    return undefined
+    if (column === undefined) return whole(expression, wanted)
+    const set = wanted ? NULLS : allValues(this.#columns[column.index]!)
+    return this.#builder.values(column.index, set)
   }
 
-  #match(
-    { match, text, args }: Extract<TypedExpression, { kind: 'match' }>,
-    wanted: boolean,
-  ): Formula | undefined {
-    const [argument] = args
+  #match(expression: Extract<TypedExpression, { kind: 'match' }>, wanted: boolean): Formula {
+    const { match, text } = expression
+    const [argument] = expression.args
     if (argument.kind === 'constant') {
-      return typeof argument.value === 'string' && isFound(match, text, argument.value) === wanted
+      return truth(typeof argument.value === 'string' && isFound(match, text, argument.value) === wanted)
     }
-    if (argument.kind !== 'column') return undefined
+    if (argument.kind !== 'column') return whole(expression, wanted)
     const { index: column } = argument
-    const { dictionary } = this.#columns[column]!
-    const all = allValues(this.#columns[column]!)
+    const facts = this.#columns[column]!
     // A text of no length is found in every string.
-    if (text === '') return wanted ? this.#builder.values(column, all) : false
-    if (match !== 'startsWith') {
-      return { kind: 'match', column, match, text, negated: !wanted }
-    }
-    if (dictionary === undefined) return false
-    const prefixed = prefixSet(dictionary, text)
-    const last = lastValue(this.#columns[column]!)
-    return this.#builder.values(column, wanted ? prefixed : withoutNulls(complement(prefixed, last)))
+    if (text === '') return wanted ? this.#builder.values(column, allValues(facts)) : undefined
+    if (match !== 'startsWith') return only({ kind: 'match', column, match, text, negated: !wanted })
+    if (facts.dictionary === undefined) return undefined
+    const prefixed = prefixSet(facts.dictionary, text)
+    const others = withoutNulls(complement(prefixed, lastValue(facts)))
+    return this.#builder.values(column, wanted ? prefixed : others)
   }
+}
+
+function truth(isTrue: boolean): Formula {
+  return isTrue ? ALWAYS : undefined
 }
 
 /** What trees of one operator are made of. */
@@ -159,8 +164,8 @@ function operandsOf(expression: TypedExpression, kind: 'and' | 'or'): TypedExpre
   return operands
 }
 
-function whole(expression: TypedExpression, wanted: boolean): Condition {
-  return { kind: 'expression', expression: asWanted(expression, wanted) }
+function whole(expression: TypedExpression, wanted: boolean): Formula {
+  return only({ kind: 'expression', expression: asWanted(expression, wanted) })
 }
 
 function asWanted(expression: TypedExpression, wanted: boolean): TypedExpression {
@@ -176,30 +181,4 @@ function compareConstants(op: ComparisonOp, left: Constant, right: Constant): bo
   const number = typeof value === 'string' ? 0n : orderedNumber(value, type)
   const set = comparisonSet(op, right.value, { type, nullable: false, dictionary })
   return isWithin(between(number, number), set)
-}
-
-function conditionsOf(formula: Condition | And | Or, columns: readonly ColumnFacts[]): Normalised {
-  const parts = formula.kind === 'and' ? formula.parts : [formula]
-  const conditions = parts.map(conditionOf)
-  const implied: Implied[] = []
-  for (const { condition, part } of formula.kind === 'and' ? formula.implied : []) {
-    const { column, set } = condition
-    const same = conditions.findIndex((condition) => isValues(condition) && condition.column === column)
-    const own = conditions[same]
-    if (own !== undefined && isValues(own)) {
-      // The column is read anyway.
-      const both = intersectionOf([own.set, set], lastValue(columns[column]!))
-      conditions[same] = { kind: 'values', column, set: both }
-      continue
-    }
-    implied.push({ condition, by: parts.indexOf(part) })
-  }
-  const isNone = conditions.some((condition) => isValues(condition) && isEmpty(condition.set))
-  return isNone ? { kind: 'none' } : { kind: 'all', conditions, implied }
-}
-
-function conditionOf(part: Condition | Or): Condition {
-  if (part.kind !== 'or') return part
-  const branches = part.branches.map((branch) => partsOf(branch).map(conditionOf))
-  return { kind: 'any', branches }
 }
