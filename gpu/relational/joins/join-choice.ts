@@ -24,7 +24,7 @@ export interface JoinFacts {
 /** How a join is run. */
 export interface JoinChoice {
   readonly algorithm: JoinAlgorithm
-  /** The side that is indexed, cut into chunks, hashed, or gone through for every row of the other. */
+  /** The side that is indexed, cut into tiles, hashed, or gone through for every row of the other. */
   readonly build: SideName
   /** What the algorithms that can do it are estimated to take, in nanoseconds; the chosen one the least. */
   readonly costs: Readonly<Partial<Record<JoinAlgorithm, number>>>

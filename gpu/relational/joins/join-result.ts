@@ -95,7 +95,7 @@ export class JoinResult {
     const words = [...others, ...pairs.words]
     const read = words.length === 0 ? [] : await work.read(words)
     const isOtherwise = matches?.otherwise !== undefined && read.shift() !== 0
-    if (isOtherwise) return JoinResult.count(parts, request, await matches!.otherwise!.find())
+    if (isOtherwise) return JoinResult.count(parts, request, matches!.otherwise!.find())
     const probeRows = listed && { rows: listed.rows, count: read.shift()! }
     return new JoinResult(parts, request, { matches, ...pairs.counted(read), probeRows, buildFlags })
   }

@@ -64,7 +64,7 @@ export class Joins {
       ninlj: new NestedLoopJoin(device, keyWords),
       inlj: new IndexJoin(device, keyWords),
       smj: new SortMerge(device, keyWords),
-      hj: new HashJoin(device, primitives, tallies, keyWords),
+      hj: new HashJoin(device, primitives, keyWords),
     })
     const expansion = new Expansion(device, primitives, tallies, slicePairs)
     const matched = new MatchedRows(device, primitives)
@@ -157,14 +157,11 @@ export class Joins {
     return { algorithm, ...runs, probes: probe.count, rows: { probe: probe.rows, build: build.rows } }
   }
 
-  /** That no partition is too large is looked at when all is done: hardly ever is one. */
+  /** That no partition has too many keys is looked at when all is done: hardly ever has one. */
   #byHash(finding: Finding): Matches {
     const { work, scratch, sides, keyWords } = finding
-    const { hj } = this.#algorithms[keyWords]
-    const partitioned = hj.partition(work, scratch, sides)
-    const matches = hj.match(work.recorder, scratch, partitioned)
-    const find = async () => (await hj.matchChunks(work, scratch, partitioned)) ?? this.#find(finding, 'smj')
-    return { ...matches, otherwise: { word: partitioned.mostChunks, find } }
+    const matches = this.#algorithms[keyWords].hj.record(work, scratch, sides)
+    return { ...matches, otherwise: { word: matches.unfit, find: () => this.#find(finding, 'smj') } }
   }
 
   #orderedProbes(finding: Finding): Ordered {

@@ -34,7 +34,7 @@ export interface Matches extends Runs {
   /** What they come to, where that is known already. */
   readonly tally?: Tally
   /** Finds the matches in another way where a word that is read with their tally is not 0. */
-  readonly otherwise?: { readonly word: DeviceWord; readonly find: () => Promise<Matches> }
+  readonly otherwise?: { readonly word: DeviceWord; readonly find: () => Matches }
   /** Finds the runs where probes turn out to have several matches each, and these do not lie side by side. */
   readonly sideBySide?: () => Matches
 }

@@ -97,7 +97,15 @@ t.test('one key in all rows, in some, in none', async () => {
   }
 })
 
-t.test('partitions of several chunks and of several items', async (t) => {
+/** What the hash join orders keys of one word by: the finaliser of MurmurHash3. */
+function hashOf(key: bigint): number {
+  let hash = Number(key)
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return hash ^ (hash >>> 16)
+}
+
+t.test('partitions of many keys and of several items', async (t) => {
   const join = { keyWords: 1, algorithm: 'hj', passBytes: 8 * 3000 } as const
   const hashed = async (left: bigint[], right: bigint[], kind: JoinKind = 'full') => {
     const { algorithm } = await checkJoin('serial', {
@@ -109,12 +117,18 @@ t.test('partitions of several chunks and of several items', async (t) => {
     return algorithm
   }
   const distinct = keysBelow(2 ** 32, 5000, 23)
-  // A key of its own fills most of a chunk of the partition that it is in.
+  // A key of its own fills most of what is kept of the partition that it is in.
   const often = [...distinct, ...Array<bigint>(900).fill(distinct[7]!)]
   t.equal(await hashed(often, distinct.slice(0, 6000)), 'hj')
   t.equal(await hashed([...often, ...often.slice(-900)], distinct, 'inner'), 'hj')
   t.equal(await hashed([...distinct, ...Array<bigint>(9000).fill(distinct[7]!)], distinct), 'hj', 'probes')
   t.equal(await hashed(skewedKeys(30, 6000, 3), skewedKeys(30, 8000, 4).slice(0, 5000), 'semi'), 'hj')
+  const oneKey = Array<bigint>(70_000).fill(9n)
+  t.equal(await hashed([...oneKey.slice(0, 6000), ...distinct], distinct), 'hj')
+  t.equal(await hashed(oneKey.slice(0, 3), oneKey, 'semi'), 'smj', 'more keys than numbers')
+  const together = keysBelow(2 ** 32, 40_000, 24).filter((key) => (hashOf(key) & 7) === 0)
+  t.equal(await hashed(together.slice(0, 1900), together.slice(0, 1950)), 'hj')
+  t.equal(await hashed(together, together.slice(1000)), 'smj', 'more different keys than slots')
 })
 
 t.test('keys at both ends, and bands that reach past them', async () => {
