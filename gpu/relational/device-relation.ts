@@ -2,26 +2,7 @@ import type { ColumnType } from '../../protocol/relation.js'
 import type { IndexStructure } from '../index-structure.js'
 import type { KeptFacts } from './order/column-facts.js'
 import type { SampleKeeper } from './relation-sample.js'
-
-/** Strings one after the other, as UTF-8. */
-export interface StringBytes {
-  readonly bytes: Uint8Array
-  /** String i is bytes offsets[i] to offsets[i + 1]. */
-  readonly offsets: Uint32Array
-}
-
-/** The distinct strings of a column, ascending by their UTF-8 bytes, so that the order of numbers is that of strings. */
-export interface StringDictionary {
-  readonly size: number
-  /** The string with a number below `size`. */
-  at(code: number): string
-  /** UTF-8 bytes of that string. */
-  bytesOf(code: number): number
-  /** The number of the first string that is not less than `text`; `size` if all are. */
-  lowerBound(text: string): number
-  /** All strings in their order. */
-  utf8(): StringBytes
-}
+import type { StringDictionary } from './string-dictionary.js'
 
 /**
  * A column on the device.

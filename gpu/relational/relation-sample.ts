@@ -1,4 +1,4 @@
-import type { StringDictionary } from './device-relation.js'
+import type { StringDictionary } from './string-dictionary.js'
 
 /** Rows of a sample at most. A share of 0.5 is known from them to within 0.02, and what they take to be read does not count. */
 export const SAMPLE_ROWS = 4096

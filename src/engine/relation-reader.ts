@@ -1,10 +1,7 @@
 import type { Device, DeviceColumn } from '../../gpu/device/device.js'
-import type {
-  DeviceColumnData,
-  DeviceRelation,
-  StringDictionary,
-} from '../../gpu/relational/device-relation.js'
-import { aligned, asBytes, columnOf } from '../../protocol/columns.js'
+import type { DeviceColumnData, DeviceRelation } from '../../gpu/relational/device-relation.js'
+import type { StringDictionary } from '../../gpu/relational/string-dictionary.js'
+import { aligned, asBytes } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import {
@@ -133,8 +130,6 @@ function withStrings(raw: readonly RawColumn[], most: number): RelationBatch {
   }
 }
 
-const encoder = new TextEncoder()
-
 /** A column with the strings that its rows have, numbered among these. */
 function withOwnStrings({ values, validity }: ColumnValues, dictionary: StringDictionary): ColumnValues {
   const codes = aligned(values, Uint32Array)
@@ -142,6 +137,6 @@ function withOwnStrings({ values, validity }: ColumnValues, dictionary: StringDi
   for (let row = 0; row < codes.length; row++) if (hasValue(validity, row)) used.add(codes[row])
   const ascending = Uint32Array.from(used).sort()
   const numbers = new Map(Array.from(ascending, (code, number) => [code, number]))
-  const strings = columnOf(Array.from(ascending, (code) => encoder.encode(dictionary.at(code))))
+  const strings = dictionary.choose(ascending)
   return { values: asBytes(codes.map((code) => numbers.get(code) ?? 0)), validity, strings }
 }

@@ -1,5 +1,4 @@
 import type { Device } from '../../../gpu/device/device.js'
-import type { StringDictionary } from '../../../gpu/relational/device-relation.js'
 import { compareStrings, dictionaryOf } from '../../../gpu/relational/query/dictionaries.js'
 import type { QueryColumn } from '../../../gpu/relational/query/query-column.js'
 import { RandomWords } from '../../../gpu/relational/selection/random-words.js'
@@ -43,7 +42,7 @@ export async function randomTable(
     for (let column = 0; column < integers + lengths.length; column++) {
       const length = lengths[column - integers]
       const values = await device.allocate(4 * rows, 'a column')
-      const strings = length === undefined ? undefined : keptDictionary(stringsOf(length))
+      const strings = length === undefined ? undefined : dictionaryOf(stringsOf(length))
       columns.push({
         type: strings === undefined ? 'u32' : 'string',
         values,
@@ -59,13 +58,6 @@ export async function randomTable(
     destroy()
     throw error
   }
-}
-
-/** A dictionary whose bytes are made once, as those of stored columns are. */
-function keptDictionary(strings: readonly string[]): StringDictionary {
-  const dictionary = dictionaryOf(strings)
-  const bytes = dictionary.utf8()
-  return { ...dictionary, utf8: () => bytes }
 }
 
 /** Different strings in their order, half of which have `MATCHED`. */

@@ -1,7 +1,7 @@
 import type { ConstantValue, TypedExpression } from '../../../protocol/query/typed.js'
-import type { StringDictionary } from '../device-relation.js'
 import { codeOf } from '../query/dictionaries.js'
 import { valueWords } from '../query/query-column.js'
+import type { StringDictionary } from '../string-dictionary.js'
 import { constantBits, orderedFloat } from './constant-bits.js'
 import type { ExpressionNumbers } from './expression-numbers.js'
 

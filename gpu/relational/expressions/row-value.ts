@@ -1,7 +1,7 @@
 import type { ValueType } from '../../../protocol/query/tree.js'
-import type { StringDictionary } from '../device-relation.js'
 import type { RowNumbers } from '../query/fetch.js'
 import type { QueryColumn } from '../query/query-column.js'
+import type { StringDictionary } from '../string-dictionary.js'
 
 /** A value that generated code has computed for its row. */
 export interface RowValue {

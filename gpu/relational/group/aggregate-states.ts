@@ -1,10 +1,10 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { AggregateFunction, ValueType } from '../../../protocol/query/tree.js'
 import type { TypedAggregate } from '../../../protocol/query/typed.js'
-import type { StringDictionary } from '../device-relation.js'
 import { ordered } from '../expressions/operators.js'
 import type { RowCode } from '../expressions/row-code.js'
 import type { RowValue } from '../expressions/row-value.js'
+import type { StringDictionary } from '../string-dictionary.js'
 
 /**
  * How words of a state take rows in: as a number of them, a sum of two or three words or of floats, or as the largest number of one or two words. A minimum is

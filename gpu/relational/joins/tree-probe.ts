@@ -1,10 +1,10 @@
 import type { Column } from '../../../protocol/columns.js'
 import { LIMITS } from '../../../protocol/limits.js'
-import type { StringDictionary } from '../device-relation.js'
 import { evaluateRows } from '../expressions/evaluate.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { RowNumbers } from '../query/fetch.js'
 import type { Table } from '../query/table.js'
+import type { StringDictionary } from '../string-dictionary.js'
 import type { TreeProbe } from './tree-index.js'
 
 /** Strings of a dictionary for each row past which most of them would be looked for in vain. */
@@ -57,7 +57,7 @@ function paysByStrings(dictionary: StringDictionary | undefined, rows: number): 
 function encoded(
   dictionary: StringDictionary,
 ): { readonly keys: Column; readonly count: number } | undefined {
-  const { bytes, offsets } = dictionary.utf8()
+  const { bytes, offsets } = dictionary
   const count = dictionary.size
   for (let code = 0; code < count; code++) {
     if (offsets[code + 1]! - offsets[code]! > LIMITS.keyBytes) return undefined

@@ -1,5 +1,4 @@
 import type { KeyWords } from '../../primitives/primitives.js'
-import type { StringDictionary } from '../device-relation.js'
 import { evaluateRows } from '../expressions/evaluate.js'
 import { ordered } from '../expressions/operators.js'
 import type { RowCode } from '../expressions/row-code.js'
@@ -8,6 +7,7 @@ import { sharedDictionary } from '../query/concatenate.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { bitsFor } from '../query/query-column.js'
 import type { Table, TableColumn } from '../query/table.js'
+import type { StringDictionary } from '../string-dictionary.js'
 import { learnFacts, unitedFacts, type ValueFacts } from './column-facts.js'
 import type { OrderColumn } from './sortedness.js'
 

@@ -1,7 +1,7 @@
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { StringDictionary } from '../device-relation.js'
 import { evaluateRows } from '../expressions/evaluate.js'
 import type { RowCode } from '../expressions/row-code.js'
+import type { StringDictionary } from '../string-dictionary.js'
 import type { DeviceWork } from './device-work.js'
 import { unitedDictionary } from './dictionaries.js'
 import { bytesOf, type QueryColumn, valueWords } from './query-column.js'

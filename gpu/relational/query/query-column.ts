@@ -1,6 +1,7 @@
 import type { ValueType } from '../../../protocol/query/tree.js'
 import { columnWords } from '../../../protocol/relation.js'
-import type { DeviceColumnData, StringDictionary } from '../device-relation.js'
+import type { DeviceColumnData } from '../device-relation.js'
+import type { StringDictionary } from '../string-dictionary.js'
 
 /** A column within a query: a relation's, or a computed one, which may also be of booleans (words 0 and 1). */
 export interface QueryColumn extends Omit<DeviceColumnData, 'type'> {

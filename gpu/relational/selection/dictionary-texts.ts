@@ -1,7 +1,7 @@
 import { asBytes } from '../../../protocol/columns.js'
 import type { Device } from '../../device/device.js'
-import type { StringDictionary } from '../device-relation.js'
 import type { DeviceWork } from '../query/device-work.js'
+import type { StringDictionary } from '../string-dictionary.js'
 
 /** Bytes of texts that stay on a CPU, where a copy is in the memory that the strings are in already. A GPU keeps as much as one binding has. */
 const SOFTWARE_BYTES_KEPT = 256 * 2 ** 20
@@ -68,7 +68,7 @@ export class DictionaryTexts {
   #textsOf(dictionary: StringDictionary): Texts | 'unbindable' {
     const known = this.#texts.get(dictionary)
     if (known === 'unbindable' || known?.isEvicted === false) return known
-    const { bytes, offsets } = dictionary.utf8()
+    const { bytes, offsets } = dictionary
     const size = offsets.byteLength + bytes.byteLength
     if (size > this.#device.facts.bindingBytes) {
       this.#texts.set(dictionary, 'unbindable')

@@ -2,7 +2,7 @@ import { type Column, columnOf, concatenate, valueAt } from '../../../protocol/c
 import { LIMITS } from '../../../protocol/limits.js'
 import type { ColumnType } from '../../../protocol/relation.js'
 import { type ScalarKey, TupleEncoder } from '../../../protocol/tuple-key.js'
-import type { StringDictionary } from '../device-relation.js'
+import type { StringDictionary } from '../string-dictionary.js'
 import type { Interval, ValueSet } from './selection-types.js'
 
 /** Which values of a column of an index are asked for; null is in no index. */

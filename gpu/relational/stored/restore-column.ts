@@ -5,7 +5,7 @@ import type { Device } from '../../device/device.js'
 import type { StructureImage } from '../../index-structure.js'
 import { fillRegion, type ReadPart } from '../../memory/image-parts.js'
 import type { Region } from '../../memory/region.js'
-import { SortedStrings } from './sorted-strings.js'
+import { StringDictionary } from '../string-dictionary.js'
 import { type ColumnKernels, StoredColumn, validityRegion, valuesRegion } from './stored-column.js'
 
 /** Where a column's parts are. */
@@ -47,12 +47,12 @@ export async function columnFromImage(
   }
 }
 
-async function readStrings(number: number, readPart: ReadPart): Promise<SortedStrings> {
+async function readStrings(number: number, readPart: ReadPart): Promise<StringDictionary> {
   const [bytes, offsets] = [
     await wholeOf(readPart(`${number}.strings`)),
     await wholeOf(readPart(`${number}.offsets`)),
   ]
-  return new SortedStrings(bytes, aligned(offsets, Uint32Array))
+  return new StringDictionary(bytes, aligned(offsets, Uint32Array))
 }
 
 async function wholeOf(chunks: ReturnType<ReadPart>): Promise<Uint8Array> {

@@ -10,8 +10,8 @@ import type { DeviceColumnData } from '../device-relation.js'
 import type { AppendBits } from '../query/append-bits.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { QueryColumn } from '../query/query-column.js'
+import { StringDictionary } from '../string-dictionary.js'
 import type { Recode } from './recode.js'
-import { SortedStrings } from './sorted-strings.js'
 import { usedStrings } from './used-strings.js'
 
 /** Rows of one word of a validity bitmap. */
@@ -19,7 +19,7 @@ const WORD_ROWS = 32
 
 /** What an append makes of a column's strings. */
 interface PreparedStrings {
-  readonly strings: SortedStrings
+  readonly strings: StringDictionary
   /** New numbers of the strings that are there, if any changes. */
   readonly moved: Uint32Array | undefined
   /** Numbers of the strings of each batch. */
@@ -28,7 +28,7 @@ interface PreparedStrings {
 
 /** What a column's strings become when another's come. */
 interface TakenStrings {
-  readonly strings: SortedStrings
+  readonly strings: StringDictionary
   /** New numbers of those that are there, if any changes, and of all of the other's, if they are others there. */
   readonly moved?: Uint32Array | undefined
   readonly added?: Uint32Array | undefined
@@ -48,7 +48,7 @@ export interface PreparedValues {
 export interface ColumnParts {
   readonly values: Region
   readonly validity?: Region | undefined
-  readonly strings?: SortedStrings | undefined
+  readonly strings?: StringDictionary | undefined
 }
 
 /** What columns are changed with. */
@@ -64,7 +64,7 @@ export class StoredColumn {
   readonly #kernels: ColumnKernels
   readonly #values: Region
   #validity: Region | undefined
-  #strings: SortedStrings | undefined
+  #strings: StringDictionary | undefined
 
   constructor(device: Device, definition: ColumnDefinition, kernels: ColumnKernels, parts: ColumnParts) {
     this.#device = device
@@ -72,7 +72,7 @@ export class StoredColumn {
     this.#kernels = kernels
     this.#values = parts.values
     this.#validity = parts.validity
-    this.#strings = definition.type === 'string' ? (parts.strings ?? new SortedStrings()) : undefined
+    this.#strings = definition.type === 'string' ? (parts.strings ?? new StringDictionary()) : undefined
   }
 
   /** @throws WarpdexError `OUT_OF_DEVICE_MEMORY` */
@@ -90,7 +90,7 @@ export class StoredColumn {
     return this.#values.records
   }
 
-  get strings(): SortedStrings | undefined {
+  get strings(): StringDictionary | undefined {
     return this.#strings
   }
 
@@ -214,22 +214,17 @@ export class StoredColumn {
     this.#addValidity(work.recorder, validity, before, rows)
   }
 
-  /** One dictionary for what is there and what comes: the other one as it is where it can be, else only what its rows have of it. */
-  async #mergeUsed(
-    work: DeviceWork,
-    { values, validity, dictionary }: QueryColumn,
-    rows: number,
-  ): Promise<TakenStrings> {
-    const known = this.#strings ?? new SortedStrings()
+  /** One dictionary for what is there and what comes: all of the other one where it is no longer than the column, else what its rows have of it. */
+  async #mergeUsed(work: DeviceWork, source: QueryColumn, rows: number): Promise<TakenStrings> {
+    const { dictionary } = source
+    const known = this.#strings ?? new StringDictionary()
     if (dictionary === undefined || dictionary === known || rows === 0) return { strings: known }
-    if (this.rows === 0 && dictionary instanceof SortedStrings && dictionary.size <= rows) {
-      return { strings: dictionary }
-    }
-    const used = await usedStrings(work, { values, validity, dictionary }, rows)
-    const { strings, moved, added } = known.merge(used.strings)
+    if (dictionary.size <= rows) return this.rows === 0 ? { strings: dictionary } : known.merge(dictionary)
+    const used = await usedStrings(work, source, dictionary, rows)
+    const { strings, moved, added } = known.merge(dictionary.choose(used))
     const numbers = new Uint32Array(dictionary.size)
-    used.numbers.forEach((number, i) => {
-      numbers[number] = added[i]
+    used.forEach((code, i) => {
+      numbers[code] = added[i]
     })
     return { strings, moved, added: numbers }
   }
@@ -280,7 +275,7 @@ function columnOf(columns: RelationBatch['columns'], { name, type }: ColumnDefin
   )
 }
 
-function mergeAll(known: SortedStrings, batches: readonly ColumnValues[]): PreparedStrings {
+function mergeAll(known: StringDictionary, batches: readonly ColumnValues[]): PreparedStrings {
   let strings = known
   let moved: Uint32Array | undefined
   const added: Uint32Array[] = []

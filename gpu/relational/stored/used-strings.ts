@@ -1,45 +1,14 @@
-import { aligned, columnOf } from '../../../protocol/columns.js'
+import { aligned } from '../../../protocol/columns.js'
 import { hasValue } from '../../../protocol/relation-batch.js'
-import type { StringDictionary } from '../device-relation.js'
 import type { DeviceWork } from '../query/device-work.js'
-import { SortedStrings } from './sorted-strings.js'
+import type { QueryColumn } from '../query/query-column.js'
+import type { StringDictionary } from '../string-dictionary.js'
 
-/** A column of strings within a query. */
-interface StringColumn {
-  readonly values: GPUBuffer
-  readonly validity: GPUBuffer | undefined
-  readonly dictionary: StringDictionary
-}
-
-/** Strings of a dictionary, with their numbers in it, ascending. */
-interface UsedStrings {
-  readonly strings: SortedStrings
-  readonly numbers: Uint32Array
-}
-
-const encoder = new TextEncoder()
-
-/**
- * The strings that a column needs of its dictionary: all of it where that is no longer than the column, else those that its rows have,
- * for which the rows' numbers are read.
- */
+/** The numbers of the strings of a dictionary that the rows of a column have, ascending; the rows' numbers are read for it. */
 export async function usedStrings(
   work: DeviceWork,
-  column: StringColumn,
-  rows: number,
-): Promise<UsedStrings> {
-  const { dictionary } = column
-  const numbers =
-    dictionary.size <= rows
-      ? Uint32Array.from({ length: dictionary.size }, (_, number) => number)
-      : await usedNumbers(work, column, rows)
-  const { bytes, offsets } = columnOf(Array.from(numbers, (number) => encoder.encode(dictionary.at(number))))
-  return { strings: new SortedStrings(bytes, offsets), numbers }
-}
-
-async function usedNumbers(
-  work: DeviceWork,
-  { values, validity, dictionary }: StringColumn,
+  { values, validity }: QueryColumn,
+  dictionary: StringDictionary,
   rows: number,
 ): Promise<Uint32Array> {
   const places = [{ buffer: values, bytes: rows * 4 }]

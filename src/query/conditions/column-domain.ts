@@ -1,6 +1,6 @@
-import type { StringDictionary } from '../../../gpu/relational/device-relation.js'
 import { codeOf, prefixRange } from '../../../gpu/relational/query/dictionaries.js'
 import type { ValueSet } from '../../../gpu/relational/selection/selection-types.js'
+import type { StringDictionary } from '../../../gpu/relational/string-dictionary.js'
 import type { ComparisonOp, ValueType } from '../../../protocol/query/tree.js'
 import type { ConstantValue } from '../../../protocol/query/typed.js'
 import { between, complement, hasAllValues, NOTHING, withoutNulls } from './value-sets.js'

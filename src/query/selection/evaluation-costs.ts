@@ -1,4 +1,3 @@
-import type { StringDictionary } from '../../../gpu/relational/device-relation.js'
 import { valueWords } from '../../../gpu/relational/query/query-column.js'
 import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import { FEW_INTERVALS, TABLE_BITS } from '../../../gpu/relational/selection/predicate.js'
@@ -7,6 +6,7 @@ import type {
   SelectionCosts,
   ValueSet,
 } from '../../../gpu/relational/selection/selection-types.js'
+import type { StringDictionary } from '../../../gpu/relational/string-dictionary.js'
 import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'
 import type { ColumnFacts } from '../conditions/column-domain.js'
 import type { Evaluation, MatchEvaluation } from './cost-model.js'

@@ -1,10 +1,9 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import { mergeDictionaries } from '../../../../gpu/relational/query/dictionaries.js'
+import { codesIn, dictionaryOf, unitedDictionary } from '../../../../gpu/relational/query/dictionaries.js'
 import { DictionaryTexts } from '../../../../gpu/relational/selection/dictionary-texts.js'
 import type { Condition, SelectionPlan } from '../../../../gpu/relational/selection/selection-types.js'
-import { SortedStrings } from '../../../../gpu/relational/stored/sorted-strings.js'
 import { MATCHES } from '../../../../protocol/query/tree.js'
 import { Random, seedOfRun } from '../../../random.js'
 import { hostRelation } from '../../../src/query/host-relation.js'
@@ -66,43 +65,27 @@ t.test('columns without strings', async (t) => {
   }
 })
 
-t.test('merged dictionaries give the bytes that stored ones have', (t) => {
-  const left = new SortedStrings(new TextEncoder().encode('azé'), Uint32Array.of(0, 1, 2, 4))
-  const right = new SortedStrings(new TextEncoder().encode('b'), Uint32Array.of(0, 1))
-  const { bytes, offsets } = mergeDictionaries(left, right).dictionary.utf8()
+t.test('merged dictionaries have the strings of both, and are made once', (t) => {
+  const [left, right] = [dictionaryOf(['a', 'z', 'é']), dictionaryOf(['b', 'é'])]
+  const { bytes, offsets } = unitedDictionary(left, right)
   t.equal(new TextDecoder().decode(bytes), 'abzé')
   t.same([...offsets], [0, 1, 2, 3, 5])
-  t.equal(left.utf8().bytes, left.bytes)
-  const { dictionary } = mergeDictionaries(left, right)
-  t.equal(dictionary.utf8(), dictionary.utf8(), 'they are encoded once')
+  t.equal(unitedDictionary(left, right), unitedDictionary(left, right))
+  t.same([...codesIn(right, unitedDictionary(left, right))], [1, 3])
   t.end()
 })
-
-/** A dictionary of one string, which counts how often its bytes were asked for. */
-class CountedStrings extends SortedStrings {
-  asked = 0
-
-  constructor(text: string) {
-    super(new TextEncoder().encode(text), Uint32Array.of(0, text.length))
-  }
-
-  override utf8() {
-    this.asked++
-    return super.utf8()
-  }
-}
 
 t.test('queries at the same time share a copy, which is made once', async (t) => {
   await withWork(async (work) => {
     const texts = new DictionaryTexts(work.device)
-    const dictionary = new CountedStrings('a'.repeat(100))
+    const dictionary = dictionaryOf(['a'.repeat(100)])
     const made = countCreations(work.device)
     const copies = await Promise.all([texts.use(work, dictionary), texts.use(work, dictionary)])
     t.equal(copies[0], copies[1])
     t.equal(made.createBuffer, 1)
     t.equal(texts.bytes, copies[0]!.size)
-    await texts.use(work, dictionary)
-    t.equal(dictionary.asked, 1, 'its bytes were asked for once')
+    t.equal(await texts.use(work, dictionary), copies[0])
+    t.equal(made.createBuffer, 1, 'it is copied once')
   })
 })
 
@@ -122,7 +105,7 @@ t.test('a copy that cannot be made is tried again, and leaves nothing behind', a
       device.upload = upload
     })
     const texts = new DictionaryTexts(device)
-    const dictionary = new CountedStrings('a')
+    const dictionary = dictionaryOf(['a'])
     const both = await Promise.allSettled([texts.use(work, dictionary), texts.use(work, dictionary)])
     t.same(
       both.map(({ status }) => status),
@@ -135,9 +118,7 @@ t.test('a copy that cannot be made is tried again, and leaves nothing behind', a
 })
 
 t.test('copies of dictionaries that were not used for longest make way', async (t) => {
-  const dictionaryOf = (text: string) =>
-    new SortedStrings(new TextEncoder().encode(text), Uint32Array.of(0, text.length))
-  const [first, second] = [dictionaryOf('a'.repeat(100)), dictionaryOf('b'.repeat(100))]
+  const [first, second] = [dictionaryOf(['a'.repeat(100)]), dictionaryOf(['b'.repeat(100)])]
   await withWork(async (work) => {
     const texts = new DictionaryTexts(work.device, 200)
     const copy = await texts.use(work, first)
@@ -157,7 +138,7 @@ t.test(
     await withWork(async (work) => {
       const { device } = work
       const texts = new DictionaryTexts(device)
-      const [unused, used] = [new CountedStrings('a'.repeat(100)), new CountedStrings('b'.repeat(100))]
+      const [unused, used] = [dictionaryOf(['a'.repeat(100)]), dictionaryOf(['b'.repeat(100)])]
       await texts.use(work, unused)
       work.submit()
       const copy = await texts.use(work, used)
@@ -188,9 +169,9 @@ t.test('copies go with their dictionaries', async (t) => {
   const collect = runInNewContext('gc') as () => void
   await withWork(async (work) => {
     const texts = new DictionaryTexts(work.device)
-    const kept = new CountedStrings('a')
+    const kept = dictionaryOf(['a'])
     const copy = await texts.use(work, kept)
-    await texts.use(work, new CountedStrings('b'))
+    await texts.use(work, dictionaryOf(['b']))
     work.submit()
     t.equal(texts.bytes, 2 * copy!.size)
     while (texts.bytes > copy!.size) {

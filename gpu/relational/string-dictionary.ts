@@ -1,12 +1,11 @@
-import type { CutColumn } from '../../../protocol/columns.js'
-import { WarpdexError } from '../../../protocol/errors.js'
-import { LIMITS } from '../../../protocol/limits.js'
-import { compareBytes } from '../../../protocol/relation-batch.js'
-import type { StringBytes, StringDictionary } from '../device-relation.js'
+import { type CutColumn, columnOf } from '../../protocol/columns.js'
+import { WarpdexError } from '../../protocol/errors.js'
+import { LIMITS } from '../../protocol/limits.js'
+import { compareBytes } from '../../protocol/relation-batch.js'
 
 /** What becomes of two lists of strings when they are one: the number that each string has then. */
 export interface MergedStrings {
-  readonly strings: SortedStrings
+  readonly strings: StringDictionary
   /** Numbers of those that were there; undefined where they keep theirs. */
   readonly moved: Uint32Array | undefined
   /** Numbers of those that came. */
@@ -16,8 +15,11 @@ export interface MergedStrings {
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 const encoder = new TextEncoder()
 
-/** Different strings in the order of their bytes. It does not change: a column that gets new ones gets another list. */
-export class SortedStrings implements StringDictionary {
+/**
+ * The different strings of a column, ascending by their UTF-8 bytes, so that the order of numbers is that of strings. It does not change: a column that gets
+ * new ones gets another list.
+ */
+export class StringDictionary implements CutColumn {
   readonly bytes: Uint8Array
   readonly offsets: Uint32Array
 
@@ -31,23 +33,22 @@ export class SortedStrings implements StringDictionary {
     return this.offsets.length - 1
   }
 
+  /** The string with a number below `size`. */
   at(code: number): string {
-    return decoder.decode(this.bytesAt(code))
+    return decoder.decode(this.#bytesAt(code))
   }
 
+  /** UTF-8 bytes of that string. */
   bytesOf(code: number): number {
     return this.offsets[code + 1] - this.offsets[code]
   }
 
-  /** The UTF-8 of a string, as a view. */
-  bytesAt(code: number): Uint8Array {
-    return this.bytes.subarray(this.offsets[code], this.offsets[code + 1])
+  /** The strings with some numbers. */
+  choose(codes: Uint32Array): CutColumn {
+    return columnOf(Array.from(codes, (code) => this.#bytesAt(code)))
   }
 
-  utf8(): StringBytes {
-    return this
-  }
-
+  /** The number of the first string that is not less than `text`; `size` if all are. */
   lowerBound(text: string): number {
     const bytes = encoder.encode(text)
     return this.#lowerBound(bytes, 0, bytes.length, 0)
@@ -59,34 +60,25 @@ export class SortedStrings implements StringDictionary {
    * @throws WarpdexError `TOO_LARGE` over `columnStringBytes`
    */
   merge(others: CutColumn): MergedStrings {
-    const added = new Uint32Array(others.offsets.length - 1)
-    const places = this.#placesOf(others, added)
-    const fresh = places.filter(({ isNew }) => isNew)
+    const { bytes, offsets } = others
+    const added = new Uint32Array(offsets.length - 1)
+    const fresh: NewString[] = []
+    let low = 0
+    for (let number = 0; number < added.length; number++) {
+      const [from, to] = [offsets[number], offsets[number + 1]]
+      low = this.#lowerBound(bytes, from, to, low)
+      added[number] = low + fresh.length
+      const isNew = low === this.size || this.#compare(low, bytes, from, to) !== 0
+      if (isNew) fresh.push({ before: low, number })
+    }
     if (fresh.length === 0) return { strings: this, moved: undefined, added }
-    const strings = this.#with(others, fresh)
     // Those that come last move nobody.
     const moved = fresh[0].before === this.size ? undefined : movedBy(fresh, this.size)
-    let before = 0
-    places.forEach(({ before: place, isNew }, i) => {
-      added[i] = place + before
-      if (isNew) before++
-    })
-    return { strings, moved, added }
+    return { strings: this.#with(others, fresh), moved, added }
   }
 
-  /** For each of the others how many of these come before it, and whether it is not here; `added` gets the former. */
-  #placesOf(others: CutColumn, added: Uint32Array): Place[] {
-    const { bytes, offsets } = others
-    const places: Place[] = []
-    let low = 0
-    for (let i = 0; i < added.length; i++) {
-      const [from, to] = [offsets[i], offsets[i + 1]]
-      low = this.#lowerBound(bytes, from, to, low)
-      const isNew = low === this.size || this.#compare(low, bytes, from, to) !== 0
-      places.push({ before: low, isNew, number: i })
-      added[i] = low
-    }
-    return places
+  #bytesAt(code: number): Uint8Array {
+    return this.bytes.subarray(this.offsets[code], this.offsets[code + 1])
   }
 
   /** The first string from number `low` on that is not less than the given bytes. Near ones are found in few steps. */
@@ -110,7 +102,7 @@ export class SortedStrings implements StringDictionary {
     return compareBytes(this.bytes, this.offsets[code], this.offsets[code + 1], bytes, from, to)
   }
 
-  #with(others: CutColumn, fresh: readonly Place[]): SortedStrings {
+  #with(others: CutColumn, fresh: readonly NewString[]): StringDictionary {
     const length = fresh.reduce(
       (sum, { number }) => sum + others.offsets[number + 1] - others.offsets[number],
       this.bytes.length,
@@ -138,19 +130,19 @@ export class SortedStrings implements StringDictionary {
       taken = before
     }
     take(this, taken, this.size)
-    return new SortedStrings(bytes, offsets)
+    return new StringDictionary(bytes, offsets)
   }
 }
 
-interface Place {
+/** One of the others that is not there. */
+interface NewString {
   /** How many of the strings that are there come before it. */
   readonly before: number
-  readonly isNew: boolean
-  /** Its number among those that come. */
+  /** Its number among the others. */
   readonly number: number
 }
 
-function movedBy(fresh: readonly Place[], size: number): Uint32Array {
+function movedBy(fresh: readonly NewString[], size: number): Uint32Array {
   const moved = new Uint32Array(size)
   let passed = 0
   for (let i = 0; i < size; i++) {
