@@ -138,7 +138,9 @@ function branchesOf(formula: Formula): Conjunction | Conjunction[] {
 
 /** A ∨ (A ∧ B) is A, as is A ∨ A. */
 function absorbed(branches: readonly Conjunction[]): Conjunction[] {
-  const weaker = branches.filter(({ conditions }) => conditions.length <= 1)
+  const always = branches.find(({ conditions }) => conditions.length === 0)
+  if (always !== undefined) return [always]
+  const weaker = branches.filter(({ conditions }) => conditions.length === 1)
   const follows = (from: Conjunction, { conditions }: Conjunction) =>
     conditions.every((condition) => from.conditions.some((own) => implies(own, condition)))
   return branches.filter((branch) => {

@@ -112,11 +112,11 @@ class Normaliser {
     const [left, right] = expression.args
     const isTurned = left.kind === 'constant'
     const [asked, side, constant] = isTurned ? [TURNED[op], right, left] : [op, left, right]
-    if (constant.kind !== 'constant') return whole(expression, wanted)
+    if (constant.kind !== 'constant') return whole({ ...expression, op }, true)
     if (constant.value === null) return undefined
     if (side.kind === 'constant') return truth(compareConstants(asked, side, constant))
     const column = convertedColumn(side)
-    if (column === undefined) return whole(expression, wanted)
+    if (column === undefined) return whole({ ...expression, op }, true)
     const facts = this.#columns[column.index]!
     const compared = comparisonSet(asked, constant.value, { ...facts, type: side.type })
     return this.#builder.values(column.index, sourceSet(facts, side.type, compared))

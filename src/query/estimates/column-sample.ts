@@ -37,7 +37,7 @@ export class ColumnSample {
   readonly #sorted: BigUint64Array
   /** Rows in the order of `sorted`. */
   readonly #order: Uint32Array
-  #texts: readonly (string | undefined)[] | undefined
+  #texts: readonly string[] | undefined
   #ranks: Ranked | undefined
 
   constructor(sample: RelationSample, column: SampledColumn, type: ColumnType) {
@@ -60,9 +60,11 @@ export class ColumnSample {
     return this.#ranked().places
   }
 
-  /** The string that a value stands for. */
-  textOf(value: bigint): string {
-    return this.#column.dictionary?.at(Number(value)) ?? ''
+  /** The strings that these stand for. */
+  get texts(): readonly string[] {
+    const { dictionary } = this.#column
+    this.#texts ??= Array.from(this.values, (value) => dictionary?.at(Number(value)) ?? '')
+    return this.#texts
   }
 
   /** The share of the relation's rows whose value is in a set. The sample has a row at least. */
@@ -115,9 +117,9 @@ export class ColumnSample {
   /** A bit for each row whose string satisfies a test; null has none. */
   bitsWhere(test: (text: string) => boolean): Uint32Array {
     const bits = new Uint32Array(Math.ceil(this.rows / 32))
-    this.#texts ??= this.#readTexts()
-    this.#texts.forEach((text, row) => {
-      if (text !== undefined && test(text)) setBit(bits, row)
+    const isFound = this.texts.map(test)
+    this.places.forEach((place, row) => {
+      if (place >= 0 && isFound[place]) setBit(bits, row)
     })
     return bits
   }
@@ -125,18 +127,6 @@ export class ColumnSample {
   #ranked(): Ranked {
     this.#ranks ??= ranked(this.#sorted, this.#order, this.rows)
     return this.#ranks
-  }
-
-  #readTexts(): (string | undefined)[] {
-    const { words, dictionary } = this.#column
-    const known = new Map<number, string>()
-    return Array.from({ length: this.rows }, (_, row) => {
-      if (!this.#has(row) || dictionary === undefined) return undefined
-      const code = words[row]!
-      const text = known.get(code) ?? dictionary.at(code)
-      known.set(code, text)
-      return text
-    })
   }
 
   #has(row: number): boolean {

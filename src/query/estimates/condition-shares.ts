@@ -2,6 +2,7 @@ import { isFound } from '../../../gpu/relational/query/dictionaries.js'
 import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import type { Condition } from '../../../gpu/relational/selection/selection-types.js'
 import { WarpdexError } from '../../../protocol/errors.js'
+import { columnsRead, type TypedExpression } from '../../../protocol/query/typed.js'
 import type { Implied } from '../conditions/normalise.js'
 import type { EstimatedColumn } from './column-sample.js'
 import { comparedRows } from './compare-columns.js'
@@ -184,35 +185,41 @@ export function bitsOf(condition: Condition, columns: readonly EstimatedColumn[]
       return columns[column]!.from?.sample.bitsWhere((string) => isFound(match, text, string) !== negated)
     }
     case 'expression':
-      return comparedRows(condition.expression, columns)
+      return expressionBits(condition.expression, columns)
     case 'any': {
-      const sources = new Set(columnsOf(condition).map((column) => columns[column]!.from?.source))
-      if (sources.size !== 1) return undefined
+      if (!isOfOneSource(columnsOf(condition), columns)) return undefined
+      const branches = condition.branches.map((branch) => branch.map((part) => bitsOf(part, columns)))
       return combined(
-        condition.branches.map((branch) =>
-          combined(
-            branch.map((part) => bitsOf(part, columns)),
-            (a, b) => a & b,
-          ),
-        ),
-        (a, b) => a | b,
+        'or',
+        branches.map((branch) => combined('and', branch)),
       )
     }
   }
 }
 
-function combined(
-  all: readonly (Uint32Array | undefined)[],
-  combine: (a: number, b: number) => number,
+/** Of comparisons of columns, put together. */
+function expressionBits(
+  expression: TypedExpression,
+  columns: readonly EstimatedColumn[],
 ): Uint32Array | undefined {
-  const [first, ...others] = all
-  if (first === undefined) return undefined
-  const result = first.slice()
-  for (const other of others) {
-    if (other === undefined) return undefined
-    for (let i = 0; i < result.length; i++) result[i] = combine(result[i]!, other[i]!)
-  }
-  return result
+  const { kind } = expression
+  if (kind === 'comparison') return comparedRows(expression, columns)
+  if ((kind !== 'and' && kind !== 'or') || !isOfOneSource(columnsRead(expression), columns)) return undefined
+  return combined(
+    kind,
+    expression.args.map((part) => expressionBits(part, columns)),
+  )
+}
+
+function isOfOneSource(numbers: readonly number[], columns: readonly EstimatedColumn[]): boolean {
+  return new Set(numbers.map((column) => columns[column]!.from?.source)).size === 1
+}
+
+/** Rows that all of some bits are set for, or any; undefined where some are not known. */
+function combined(kind: 'and' | 'or', all: readonly (Uint32Array | undefined)[]): Uint32Array | undefined {
+  return all.reduce((one, other) => {
+    return one && other?.map((word, i) => (kind === 'and' ? word & one[i]! : word | one[i]!))
+  })
 }
 
 /** Whether more or fewer rows satisfy both than chance would have it, given how many satisfy each. */

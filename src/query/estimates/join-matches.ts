@@ -5,7 +5,7 @@ import { type Matches, matchKeys, type RowMatches } from './key-matches.js'
 import { type NodeColumn, type NodeEstimate, type Sampled, sampledOf } from './node-estimate.js'
 import { shareKeys } from './sample-keys.js'
 
-/** How the rows of two nodes match, all conditions together. */
+/** How the rows of two nodes match, by all conditions or some. */
 export interface JoinMatches {
   readonly pairs: number
   readonly left: SideMatches
@@ -15,7 +15,7 @@ export interface JoinMatches {
 export interface SideMatches {
   /** Rows that match something. */
   readonly matched: number
-  /** Of sources with columns that are joined by: what each row of the sample finds, compared with its others. */
+  /** Of sources with columns that are joined by, where samples tell: what each row of the sample finds, compared with its others. */
   readonly ofSources: ReadonlyMap<symbol, RowMatches>
 }
 
@@ -23,21 +23,6 @@ export interface SideMatches {
 interface Part {
   readonly left: NodeColumn[]
   readonly right: NodeColumn[]
-}
-
-/** How rows match by a part. */
-interface PartMatches {
-  /** Of all pairs of rows, those that match. */
-  readonly share: number
-  readonly left: PartSide
-  readonly right: PartSide
-}
-
-interface PartSide {
-  /** Of its rows, those that match something. */
-  readonly share: number
-  /** Undefined where no samples tell. */
-  readonly told: { readonly key: symbol; readonly rows: RowMatches } | undefined
 }
 
 /** Where nothing is known of its columns, a band gives as many rows as the larger side has, and half of the rows match. */
@@ -58,11 +43,12 @@ export function joinMatches(
     if (same === undefined) parts.push({ left: [ofLeft], right: [ofRight] })
   }
   const matches = parts.map((part) => matchPart(part, width, left, right))
-  const found = matches.reduce((rows, { share }) => rows * share, left.rows * right.rows)
+  const all = left.rows * right.rows
+  const found = matches.reduce((rows, part) => (rows * part.pairs) / Math.max(1, all), all)
   const sideOf = (name: 'left' | 'right', rows: number): SideMatches => {
     const sides = matches.map((part) => part[name])
-    const share = sides.reduce((least, { share }) => Math.min(least, share), 1)
-    return { matched: Math.min(found, rows * share), ofSources: together(sides) }
+    const matched = Math.min(found, rows, ...sides.map((side) => side.matched))
+    return { matched, ofSources: together(sides) }
   }
   return { pairs: found, left: sideOf('left', left.rows), right: sideOf('right', right.rows) }
 }
@@ -76,57 +62,44 @@ function matchPart(
   width: number | undefined,
   left: NodeEstimate,
   right: NodeEstimate,
-): PartMatches {
+): JoinMatches {
   const [l, r] = [sampledOf(left, part.left), sampledOf(right, part.right)]
   if (width !== undefined) {
-    if (l === undefined || r === undefined) return untoldBand(left.rows, right.rows)
-    return told(l, r, matchBand(l, r, width), left.rows, right.rows)
+    if (l !== undefined && r !== undefined) return told(l, r, matchBand(l, r, width))
+    const larger = Math.max(left.rows, right.rows)
+    return untold(larger, UNKNOWN_MATCHED * left.rows, UNKNOWN_MATCHED * right.rows)
   }
-  const distinct = [distinctValues(left, part.left), distinctValues(right, part.right)] as const
-  if (l === undefined || r === undefined) return untold(...distinct)
-  const keys = shareKeys(part.left, part.right)
-  const found = matchKeys({ ...l, distinct: distinct[0] }, { ...r, distinct: distinct[1] }, keys)
-  return told(l, r, found, left.rows, right.rows)
+  const [ofLeft, ofRight] = [distinctValues(left, part.left), distinctValues(right, part.right)]
+  if (l !== undefined && r !== undefined) {
+    const keys = shareKeys(part.left, part.right)
+    return told(l, r, matchKeys({ ...l, distinct: ofLeft }, { ...r, distinct: ofRight }, keys))
+  }
+  // As if all values came equally often, and the side with fewer had them all from the other.
+  const matchedOf = (rows: number, own: number, other: number) => rows * Math.min(1, other / Math.max(1, own))
+  return untold(
+    (left.rows * right.rows) / Math.max(1, ofLeft, ofRight),
+    matchedOf(left.rows, ofLeft, ofRight),
+    matchedOf(right.rows, ofRight, ofLeft),
+  )
 }
 
-function told(
-  left: Sampled,
-  right: Sampled,
-  found: Matches,
-  leftRows: number,
-  rightRows: number,
-): PartMatches {
-  const sideOf = ({ key, source: { weights } }: Sampled, rows: RowMatches, of: number): PartSide => {
+function told(left: Sampled, right: Sampled, found: Matches): JoinMatches {
+  const sideOf = ({ key, source: { weights } }: Sampled, rows: RowMatches): SideMatches => {
     const matched = weights.reduce((sum, weight, row) => sum + weight * rows.chance[row]!, 0)
-    return { share: matched / Math.max(1, of), told: { key, rows } }
+    return { matched, ofSources: new Map([[key, rows]]) }
   }
-  return {
-    share: found.pairs / Math.max(1, leftRows * rightRows),
-    left: sideOf(left, found.left, leftRows),
-    right: sideOf(right, found.right, rightRows),
-  }
+  return { pairs: found.pairs, left: sideOf(left, found.left), right: sideOf(right, found.right) }
 }
 
-/** As if all values came equally often, and the side with fewer had them all from the other. */
-function untold(left: number, right: number): PartMatches {
-  return {
-    share: 1 / Math.max(1, left, right),
-    left: { share: Math.min(1, right / Math.max(1, left)), told: undefined },
-    right: { share: Math.min(1, left / Math.max(1, right)), told: undefined },
-  }
-}
-
-function untoldBand(left: number, right: number): PartMatches {
-  const side = { share: UNKNOWN_MATCHED, told: undefined }
-  return { share: 1 / Math.max(1, Math.min(left, right)), left: side, right: side }
+function untold(pairs: number, left: number, right: number): JoinMatches {
+  const sideOf = (matched: number): SideMatches => ({ matched, ofSources: new Map() })
+  return { pairs, left: sideOf(left), right: sideOf(right) }
 }
 
 /** By source, what its rows find in all parts that tell. */
-function together(sides: readonly PartSide[]): ReadonlyMap<symbol, RowMatches> {
+function together(sides: readonly SideMatches[]): ReadonlyMap<symbol, RowMatches> {
   const found = new Map<symbol, RowMatches>()
-  for (const { told } of sides) {
-    if (told === undefined) continue
-    const { key, rows } = told
+  for (const [key, rows] of sides.flatMap(({ ofSources }) => [...ofSources])) {
     const before = found.get(key)
     found.set(key, {
       matches: rows.matches.map((each, row) => each * (before?.matches[row] ?? 1)),

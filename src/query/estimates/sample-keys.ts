@@ -60,13 +60,9 @@ function combined(left: SampleKeys, right: SampleKeys): SampleKeys {
 function shareColumn(left: NodeColumn, right: NodeColumn): SharedKeys {
   const [l, r] = [left.from!.sample, right.from!.sample]
   if (left.type === 'string' && left.dictionary !== right.dictionary) {
-    return shareValues([l, textsOf(l)], [r, textsOf(r)], compareStrings)
+    return shareValues([l, l.texts], [r, r.texts], compareStrings)
   }
   return shareValues([l, l.values], [r, r.values], (a, b) => (a < b ? -1 : a > b ? 1 : 0))
-}
-
-function textsOf(sample: ColumnSample): string[] {
-  return Array.from(sample.values, (value) => sample.textOf(value))
 }
 
 type Side<T> = readonly [sample: ColumnSample, ascending: ArrayLike<T>]
