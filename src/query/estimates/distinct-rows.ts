@@ -1,6 +1,13 @@
 import type { ColumnSample } from './column-sample.js'
 import { distinctAmong, distinctCount } from './distinct-count.js'
-import { type NodeColumn, type NodeEstimate, type Origin, type Source, sampledOf } from './node-estimate.js'
+import {
+  type NodeColumn,
+  type NodeEstimate,
+  type Origin,
+  type Source,
+  sampledOf,
+  scaleOf,
+} from './node-estimate.js'
 import { sampleKeys } from './sample-keys.js'
 
 /** Different values of columns of which nothing is known, as one in so many rows. */
@@ -79,25 +86,23 @@ function partsOf(columns: readonly NodeColumn[]): readonly (readonly NodeColumn[
 }
 
 /** Of the rows that are there at all, by those of the sample that are, as if all were equally likely to be there. */
-function sampledDistinct(
-  { of, weights, present }: Source,
-  samples: readonly ColumnSample[],
-  withNulls: boolean,
-): number {
+function sampledDistinct(source: Source, samples: readonly ColumnSample[], withNulls: boolean): number {
+  const { weights } = source
   const { keys, count } = sampleKeys(samples, withNulls)
   const counts = new Float64Array(count)
-  let sampled = 0
+  let [sampled, there] = [0, 0]
   keys.forEach((key, row) => {
     if (key < 0 || weights[row] === 0) return
     counts[key]!++
     sampled++
+    there += weights[row]!
   })
   if (sampled === 0) return 0
-  const rows = (of / weights.length) * sampled
+  const rows = scaleOf(source) * sampled
   const all = distinctCount(
     counts.filter((count) => count > 0),
     rows,
   )
   // What is there with some probability, for as many rows as a value has.
-  return all * (1 - (1 - present) ** (rows / all))
+  return all * (1 - (1 - Math.min(1, there / rows)) ** (rows / all))
 }

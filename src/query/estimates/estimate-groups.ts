@@ -70,6 +70,5 @@ function groupsOf({ source, samples }: Sampled, rows: number): Source {
     weights: Float64Array.from(keys, (key, row) =>
       firsts[key] !== row ? 0 : sampled[key]! >= COMMON_ROWS ? 1 : rare,
     ),
-    present: 1,
   }
 }

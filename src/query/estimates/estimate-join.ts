@@ -11,15 +11,15 @@ export interface EstimatedJoin {
   readonly condition: JoinCondition
 }
 
-/** How often a join gives a row of a side, and the chance that it gives it at all, by the rows that it matches and the chance of one. */
-type Given = (matches: number, chance: number) => readonly [times: number, share: number]
+/** How often a join gives a row of a side, by the rows that it matches and the chance of one. */
+type Given = (matches: number, chance: number) => number
 
-const PAIRS: Given = (matches, chance) => [matches, chance]
+const PAIRS: Given = (matches) => matches
 /** With those that match nothing. */
-const ALL: Given = (matches, chance) => [matches + 1 - chance, 1]
+const ALL: Given = (matches, chance) => matches + 1 - chance
 /** Once. */
-const MATCHING: Given = (_, chance) => [chance, chance]
-const ALONE: Given = (_, chance) => [1 - chance, 1 - chance]
+const MATCHING: Given = (_, chance) => chance
+const ALONE: Given = (_, chance) => 1 - chance
 
 /** The rows of a join. */
 export function estimateJoin(
@@ -50,13 +50,11 @@ function given(
 ): Pick<NodeEstimate, 'rows' | 'sources'> {
   const rows = node.rows === 0 ? 1 : node.rows
   // Of sources with no columns that are joined by matches have nothing to do with the values.
-  const [times, share] = how(pairs / rows, matched / rows)
+  const times = how(pairs / rows, matched / rows)
   const sources = [...node.sources].map(([key, source]) => {
     const own = ofSources.get(key)
     const made =
-      own === undefined
-        ? repeated(source, times, share)
-        : byRow(source, scaled(source, own, pairs, matched), how)
+      own === undefined ? repeated(source, times) : byRow(source, scaled(source, own, pairs, matched), how)
     return [key, made] as const
   })
   return { rows: node.rows * times, sources: new Map(sources) }
@@ -81,16 +79,7 @@ function scaled(
 }
 
 function byRow(source: Source, { matches, chance }: RowMatches, how: Given): Source {
-  const weights = new Float64Array(matches.length)
-  let [kept, before] = [0, 0]
-  source.weights.forEach((weight, row) => {
-    const [times, share] = how(matches[row]!, chance[row]!)
-    weights[row] = weight * times
-    if (weights[row] === 0) return
-    kept += weight * share
-    before += weight
-  })
-  return { ...source, weights, present: before === 0 ? 0 : (source.present * kept) / before }
+  return { ...source, weights: source.weights.map((each, row) => each * how(matches[row]!, chance[row]!)) }
 }
 
 /** The columns of a join, and which are equal. Those that are joined by equality have no more values than both sides have. */

@@ -7,8 +7,6 @@ export interface Source {
   readonly of: number
   /** For each row of the sample: the node's rows that it stands for. Where they are less than the node's, the others are null. */
   readonly weights: Float64Array
-  /** Of the rows that those of the sample with a weight stand for: the share that the node has, be it once or more often. */
-  readonly present: number
 }
 
 /** Where the values of a column come from. */
@@ -49,11 +47,7 @@ export function sampledOf(
 
 /** A source of which a node has so many rows, whichever they are. */
 export function evenSource(sample: ColumnSample, rows: number): Source {
-  return {
-    of: sample.of,
-    weights: new Float64Array(sample.rows).fill(rows / Math.max(1, sample.rows)),
-    present: Math.min(1, rows / Math.max(1, sample.of)),
-  }
+  return { of: sample.of, weights: new Float64Array(sample.rows).fill(rows / Math.max(1, sample.rows)) }
 }
 
 /** Whether the sample is all there is. */
@@ -70,24 +64,9 @@ export function sumOf(amounts: Float64Array): number {
   return amounts.reduce((sum, each) => sum + each, 0)
 }
 
-/** Rows of the sample that the node has rows of. */
-function weightedRows({ weights }: Source): number {
-  return weights.reduce((count, weight) => (weight > 0 ? count + 1 : count), 0)
-}
-
-/**
- * The source with each of the node's rows repeated so often on average, whatever values it has.
- * @param share of the rows that are there at all
- */
-export function repeated(source: Source, times: number, share: number = Math.min(1, times)): Source {
-  const rows = weightedRows(source) * scaleOf(source) * source.present
-  const copies = Math.max(1, sumOf(source.weights) / Math.max(1, rows))
-  const kept = share >= 1 ? 1 : 1 - (1 - share) ** copies
-  return {
-    ...source,
-    weights: source.weights.map((weight) => weight * times),
-    present: source.present * kept,
-  }
+/** The source with each of the node's rows repeated so often on average, whatever values it has. */
+export function repeated(source: Source, times: number): Source {
+  return { ...source, weights: source.weights.map((weight) => weight * times) }
 }
 
 /** Some of the node's rows, whichever they are. */
