@@ -1,4 +1,5 @@
-import { JOIN_ALGORITHMS, type JoinAlgorithm, type JoinKind, type SideName } from './join-types.js'
+import type { JoinKind } from '../../../protocol/query/tree.js'
+import { JOIN_ALGORITHMS, type JoinAlgorithm, type SideName } from './join-types.js'
 
 /** What is known of a side before it is joined. */
 export interface SideFacts {

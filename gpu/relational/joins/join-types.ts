@@ -1,17 +1,12 @@
+import type { JoinKind } from '../../../protocol/query/tree.js'
+import type { DeviceReads } from '../../device-reads.js'
 import type { KeyWords } from '../../primitives/primitives.js'
 import type { JoinChoice } from './join-choice.js'
-import type { TreeIndex, TreeProbe } from './tree-index.js'
+import type { TreeProbe } from './tree-index.js'
 
 /** The four joins of He et al. §4.1: nested-loop without and with an index, sort-merge, hash. */
 export const JOIN_ALGORITHMS = ['ninlj', 'inlj', 'smj', 'hj'] as const
 export type JoinAlgorithm = (typeof JOIN_ALGORITHMS)[number]
-
-/**
- * `left`, `right` and `full` also return the rows of those sides that match nothing; `semi` and `anti` the left rows that match
- * something or nothing, each once.
- */
-export const JOIN_KINDS = ['inner', 'left', 'right', 'full', 'semi', 'anti'] as const
-export type JoinKind = (typeof JOIN_KINDS)[number]
 
 export type SideName = 'left' | 'right'
 
@@ -51,7 +46,7 @@ export interface JoinRequest {
 
 /** A join by equal keys in which an index of the server has one side: the rows of the other look for theirs in it. */
 export interface TreeJoinRequest {
-  readonly index: TreeIndex
+  readonly index: DeviceReads
   /** The side that the index has; the right one of semi and anti joins. */
   readonly build: SideName
   /** Rows of that side, whether the index has them or not: numbers below it. */

@@ -14,6 +14,7 @@ import { type KeyRange, type Matches, type Roles, rolesOf } from './matches.js'
 import { NestedLoopJoin, PROBE_BLOCK } from './nested-loop-join.js'
 import { type SortedKeys, SortMerge } from './sort-merge-join.js'
 import { Tallies } from './tally.js'
+import { matchInIndex } from './tree-index.js'
 
 /** Keys in ascending order, and their rows; a key's place is its row where there are none. */
 interface Ordered extends SortedKeys {
@@ -108,7 +109,7 @@ export class Joins {
       const result = { work, scratch, rows, kind, passBytes, choice, single: false }
       if (buildRows === 0 || probe.count === 0) return JoinResult.count(this.#parts, result, undefined)
       work.moves(movedToMatch({ probe, build: { count: 0 } }, 1, choice.algorithm))
-      const matches = await index.match(this.#parts, work, scratch, probe)
+      const matches = await matchInIndex(work, scratch, this.#parts.tallies, index, probe)
       return matches && JoinResult.count(this.#parts, result, matches)
     })
   }

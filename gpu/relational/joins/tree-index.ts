@@ -1,10 +1,8 @@
-import type { Column } from '../../../protocol/columns.js'
-import type { Recorder } from '../../device/recorder.js'
-import type { DeviceReads, DividedKeys, TreeReads } from '../../device-reads.js'
+import { type DeviceReads, type DividedKeys, payloadsOf, type TreeReads } from '../../device-reads.js'
 import type { KeyColumn } from '../../keys/key-column.js'
 import type { Scratch } from '../../memory/scratch.js'
-import type { Primitives } from '../../primitives/primitives.js'
 import type { DeviceWork } from '../query/device-work.js'
+import type { StringDictionary } from '../string-dictionary.js'
 import type { Matches } from './matches.js'
 import type { Tallies, Tally } from './tally.js'
 
@@ -16,20 +14,23 @@ export interface TreeProbe {
   /** The row number of each probe; their positions if absent. */
   readonly rows?: GPUBuffer
   /** The keys of probes, each once, where they have a variable length: the index is asked for each of these. */
-  readonly strings?: { readonly keys: Column; readonly count: number } | undefined
+  readonly strings?: StringDictionary | undefined
 }
 
-/** What indexes of the server are looked into with. */
-export interface TreeParts {
-  readonly primitives: Primitives
-  readonly tallies: Tallies
+/** All that is looked for, in the order in which trees are asked. */
+interface AskedKeys {
+  readonly keys: KeyColumn
+  readonly count: number
+  /** Undefined where one tree is asked for all. */
+  readonly divided: DividedKeys | undefined
+  readonly shares: readonly Share[]
 }
 
-/** Keys that one tree is asked for: neighbours among all that are looked for, from number `first` on. */
+/** Keys that one tree is asked for: neighbours among all, from number `first` on. */
 interface Share {
+  readonly tree: number
   /** Undefined of a tree without keys. */
   readonly reads: TreeReads | undefined
-  readonly keys: KeyColumn
   readonly first: number
   readonly count: number
 }
@@ -46,152 +47,109 @@ export function mostMatches(rows: number, asked: number): number {
 }
 
 /**
- * The rows of a relation in whose index, a prefix tree or CSS-tree of the server, each probe is found. Payloads are row numbers of 32 bits.
+ * The rows of a relation in whose index, a prefix tree or CSS-tree of the server, each probe is found: counts them, then gathers them. Payloads are row numbers
+ * of 32 bits.
+ * @returns undefined where they are more than there is room for
  */
-export class TreeIndex {
-  readonly #reads: DeviceReads
-
-  constructor(reads: DeviceReads) {
-    this.#reads = reads
+export async function matchInIndex(
+  work: DeviceWork,
+  scratch: Scratch,
+  tallies: Tallies,
+  index: DeviceReads,
+  probe: TreeProbe,
+): Promise<Matches | undefined> {
+  const { count: probes, rows } = probe
+  const count = probe.strings?.size ?? probes
+  const most = Math.floor(work.device.facts.bindingBytes / ENTRY_BYTES)
+  if (Math.max(probes, count) > most) return undefined
+  const asked = await askedKeys(work, scratch, index, probe, count)
+  const found = scratch.words(count)
+  for (const { reads, first, count } of asked.shares) {
+    if (reads === undefined) work.recorder.clear(found, 4 * first, 4 * count)
+    else reads.count(work.recorder, asked.keys, found, count, first)
   }
-
-  /**
-   * Counts the rows that each probe matches, then gathers them, in order of the probes, or of the shards that they belong to.
-   * @returns undefined where they are more than there is room for
-   */
-  async match(
-    parts: TreeParts,
-    work: DeviceWork,
-    scratch: Scratch,
-    probe: TreeProbe,
-  ): Promise<Matches | undefined> {
-    const { trees } = this.#reads
-    const asked = probe.strings?.count ?? probe.count
-    const most = Math.floor(work.device.facts.bindingBytes / ENTRY_BYTES)
-    if (Math.max(probe.count, asked) > most) return undefined
-    const keys = this.#keysOf(work, scratch, probe)
-    const isOne = trees.length === 1 || trees.every((tree) => tree === undefined)
-    // Keys are divided by work of its own, behind what was recorded.
-    if (!isOne) work.submit()
-    const divided = isOne ? undefined : await this.#reads.divide(scratch, keys, asked)
-    const shares = await this.#shares(work, scratch, keys, asked, divided)
-    const found = scratch.words(asked)
-    for (const { reads, keys, first, count } of shares) {
-      const own = shares.length === 1 ? found : scratch.words(count)
-      if (reads === undefined) work.recorder.clear(own, 0, 4 * count)
-      else reads.count(work.recorder, keys, own, count)
-      if (own !== found) work.recorder.copy(own, 0, found, 4 * first, 4 * count)
-    }
-    const places = { primitives: parts.primitives, scratch, probe, asked, divided }
-    const counts = ofProbes(places, work.recorder, found)
-    const [tally, ...sums] = await parts.tallies.read(work, scratch, [
-      { counts, count: probe.count },
-      ...shares.map(({ first, count }) => ({ counts: found, first, count })),
-    ])
-    const rows = trees.reduce((sum, tree) => sum + (tree?.payloads ?? 0), 0)
-    const gathered = sums.reduce((total, { sum }) => total + sum, 0)
-    if (gathered > Math.min(most, mostMatches(rows, asked))) return undefined
-    const { firsts, payloads } = gather(parts, work.recorder, scratch, shares, sums, asked)
-    return {
-      algorithm: 'inlj',
-      probes: probe.count,
-      counts,
-      firsts: ofProbes(places, work.recorder, firsts),
-      rows: { probe: rowsOf(places, work.recorder), build: payloads },
-      tally: tally!,
-    }
+  const counts = ofProbes(work, scratch, asked, probe, found)
+  const [tally, ...sums] = await tallies.read(work, scratch, [
+    { counts, count: probes },
+    ...asked.shares.map(({ first, count }) => ({ counts: found, first, count })),
+  ])
+  const total = sums.reduce((all, { sum }) => all + sum, 0)
+  if (total > Math.min(most, mostMatches(payloadsOf(index), count))) return undefined
+  const { firsts, payloads } = await gather(work, scratch, index, asked, sums)
+  return {
+    algorithm: 'inlj',
+    probes,
+    counts,
+    firsts: ofProbes(work, scratch, asked, probe, firsts),
+    rows: { probe: rows, build: payloads },
+    tally: tally!,
   }
+}
 
-  /** What is looked for, ready for the trees. */
-  #keysOf({ recorder }: DeviceWork, scratch: Scratch, { keys, strings }: TreeProbe): KeyColumn {
-    const reads = this.#reads.trees.find((tree) => tree !== undefined)
-    if (strings === undefined || reads === undefined) return { keys, heap: undefined }
-    return reads.queries(recorder, scratch, strings.keys)
+async function askedKeys(
+  work: DeviceWork,
+  scratch: Scratch,
+  index: DeviceReads,
+  { keys, strings }: TreeProbe,
+  count: number,
+): Promise<AskedKeys> {
+  const { trees } = index
+  const some = trees.find((tree) => tree !== undefined)
+  const queries = strings && some ? some.queries(work.recorder, scratch, strings) : { keys, heap: undefined }
+  if (trees.length === 1 || some === undefined) {
+    return { keys: queries, count, divided: undefined, shares: [{ tree: 0, reads: some, first: 0, count }] }
   }
-
-  async #shares(
-    { recorder }: DeviceWork,
-    scratch: Scratch,
-    keys: KeyColumn,
-    count: number,
-    divided: DividedKeys | undefined,
-  ): Promise<readonly Share[]> {
-    const { trees } = this.#reads
-    if (divided === undefined) return [{ reads: trees[0], keys, first: 0, count }]
-    const shares: Share[] = []
-    for (const [tree, reads] of trees.entries()) {
-      const first = divided.starts[tree]!
-      const count = divided.starts[tree + 1]! - first
-      if (count === 0) continue
-      const own = await this.#reads.part(recorder, scratch, divided, tree)
-      shares.push({ reads, keys: own, first, count })
-    }
-    return shares
-  }
+  // Keys are divided by work of its own, behind what was recorded.
+  work.submit()
+  const divided = await index.divide(scratch, queries, count)
+  const { starts } = divided
+  const shares = trees.map((reads, tree): Share => {
+    return { tree, reads, first: starts[tree]!, count: starts[tree + 1]! - starts[tree]! }
+  })
+  return { keys: divided.keys, count, divided, shares: shares.filter(({ count }) => count > 0) }
 }
 
 /** The payloads of all that is looked for, and where those of each begin. */
-function gather(
-  { primitives }: TreeParts,
-  recorder: Recorder,
+async function gather(
+  work: DeviceWork,
   scratch: Scratch,
-  shares: readonly Share[],
+  index: DeviceReads,
+  { keys, count: asked, divided, shares }: AskedKeys,
   sums: readonly Tally[],
-  asked: number,
-): { readonly firsts: GPUBuffer; readonly payloads: GPUBuffer } {
-  const total = sums.reduce((all, { sum }) => all + sum, 0)
+): Promise<{ readonly firsts: GPUBuffer; readonly payloads: GPUBuffer }> {
+  const { recorder, kernels } = work
   const firsts = scratch.words(asked)
-  const payloads = scratch.words(total)
+  const payloads = scratch.words(sums.reduce((all, { sum }) => all + sum, 0))
   let before = 0
-  shares.forEach(({ reads, keys, first, count }, i) => {
+  for (const [i, { tree, reads, first, count }] of shares.entries()) {
     const { sum } = sums[i]!
-    if (reads === undefined || sum === 0) return
-    const { positions, payloads: column } = reads.getAll(recorder, scratch, keys, count, sum)
+    if (reads === undefined || sum === 0) continue
+    const own = divided === undefined ? keys : await index.part(recorder, scratch, divided, tree)
+    const { positions, payloads: column } = reads.getAll(recorder, scratch, own, count, sum)
     const moved = scratch.words(count)
-    primitives.map(recorder, positions, moved, count, { multiplier: 1, addend: before })
+    kernels.primitives.map(recorder, positions, moved, count, { multiplier: 1, addend: before })
     recorder.copy(moved, 0, firsts, 4 * first, 4 * count)
     recorder.copy(column.buffer, 0, payloads, 4 * before, 4 * sum)
     before += sum
-  })
+  }
   return { firsts, payloads }
 }
 
-/** How probes belong to what is looked for. */
-interface ProbePlaces {
-  readonly primitives: Primitives
-  readonly scratch: Scratch
-  readonly probe: TreeProbe
-  readonly asked: number
-  readonly divided: DividedKeys | undefined
-}
-
-/** From words of what is looked for to words of probes: several may have one string. */
+/** From words of what trees were asked for to words of probes, of which several may have one string. */
 function ofProbes(
-  { primitives, scratch, probe, asked, divided }: ProbePlaces,
-  recorder: Recorder,
+  { recorder, kernels: { primitives } }: DeviceWork,
+  scratch: Scratch,
+  { count: asked, divided }: AskedKeys,
+  { keys, count, strings }: TreeProbe,
   words: GPUBuffer,
 ): GPUBuffer {
-  const { keys, count, strings } = probe
-  if (strings === undefined) return words
   let inOrder = words
   if (divided !== undefined) {
     inOrder = scratch.words(asked)
     primitives.scatter(recorder, words, divided.positions, inOrder, asked, 1)
   }
+  if (strings === undefined) return inOrder
   const expanded = scratch.words(count)
   primitives.gather(recorder, inOrder, keys, expanded, count, 1)
   return expanded
-}
-
-/** Row numbers in the order in which `ofProbes` has the probes. */
-function rowsOf(
-  { primitives, scratch, probe, divided }: ProbePlaces,
-  recorder: Recorder,
-): GPUBuffer | undefined {
-  const { rows, count, strings } = probe
-  if (divided === undefined || strings !== undefined) return rows
-  if (rows === undefined) return divided.positions
-  const moved = scratch.words(count)
-  primitives.gather(recorder, rows, divided.positions, moved, count, 1)
-  return moved
 }

@@ -1,4 +1,3 @@
-import type { Column } from '../../../protocol/columns.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import { evaluateRows } from '../expressions/evaluate.js'
 import type { DeviceWork } from '../query/device-work.js'
@@ -21,10 +20,8 @@ export async function treeProbe(
   table: Table,
   column: number,
 ): Promise<TreeProbe | undefined> {
-  const { type, dictionary } = table.columns[column]!.source
-  if (type === 'string' && !paysByStrings(dictionary, table.rows)) return undefined
-  const strings = dictionary && encoded(dictionary)
-  if (type === 'string' && strings === undefined) return undefined
+  const { type, dictionary: strings } = table.columns[column]!.source
+  if (type === 'string' && (strings === undefined || !paysByStrings(strings, table.rows))) return undefined
   const whole = table.dense(work, column)
   if (whole.validity === undefined) return { keys: whole.values, count: table.rows, strings }
   const [flags] = await evaluateRows(work, { count: table.rows }, [
@@ -48,22 +45,10 @@ async function selectFlagged(
   return { numbers: { buffer, outer: false, ascending: true }, count: selected! }
 }
 
-function paysByStrings(dictionary: StringDictionary | undefined, rows: number): boolean {
-  const size = dictionary?.size ?? 0
-  return size <= MOST_STRINGS && size <= MOST_STRINGS_A_ROW * rows
-}
-
-/** The strings of a dictionary as keys; undefined where one is longer than keys may be. */
-function encoded(
-  dictionary: StringDictionary,
-): { readonly keys: Column; readonly count: number } | undefined {
-  const { bytes, offsets } = dictionary
-  const count = dictionary.size
-  for (let code = 0; code < count; code++) {
-    if (offsets[code + 1]! - offsets[code]! > LIMITS.keyBytes) return undefined
-  }
-  return {
-    keys: { bytes: bytes.subarray(0, offsets[count]), offsets: offsets.subarray(0, count + 1) },
-    count,
-  }
+/** Whether all strings of a dictionary can be looked for, and are not too many for that; keys have a length that they may have. */
+function paysByStrings(strings: StringDictionary, rows: number): boolean {
+  const { size } = strings
+  if (size > MOST_STRINGS || size > MOST_STRINGS_A_ROW * rows) return false
+  for (let code = 0; code < size; code++) if (strings.bytesOf(code) > LIMITS.keyBytes) return false
+  return true
 }

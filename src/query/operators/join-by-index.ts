@@ -4,7 +4,7 @@ import { chooseJoin, type JoinChoice, type SideFacts } from '../../../gpu/relati
 import { keyFacts } from '../../../gpu/relational/joins/join-keys.js'
 import type { JoinResult } from '../../../gpu/relational/joins/join-result.js'
 import type { SideName } from '../../../gpu/relational/joins/join-types.js'
-import { mostMatches, TreeIndex } from '../../../gpu/relational/joins/tree-index.js'
+import { mostMatches } from '../../../gpu/relational/joins/tree-index.js'
 import { treeProbe } from '../../../gpu/relational/joins/tree-probe.js'
 import { valueWords } from '../../../gpu/relational/query/query-column.js'
 import type { Table } from '../../../gpu/relational/query/table.js'
@@ -54,7 +54,7 @@ export async function joinByIndex(
         const probe = await treeProbe(run.work, other.table, other.column)
         if (probe === undefined) return undefined
         const result = await run.work.kernels.joins.joinByTree(run.work, {
-          index: new TreeIndex(reads),
+          index: reads,
           build,
           buildRows: built.table.rows,
           probe,

@@ -4,7 +4,6 @@ import { Primitives, type Strategy } from '../../../../gpu/primitives/primitives
 import type { JoinResult } from '../../../../gpu/relational/joins/join-result.js'
 import type {
   JoinAlgorithm,
-  JoinKind,
   JoinPredicate,
   JoinRequest,
   JoinSide,
@@ -13,6 +12,7 @@ import { NO_ROW } from '../../../../gpu/relational/joins/join-types.js'
 import { Joins } from '../../../../gpu/relational/joins/joins.js'
 import { DeviceWork } from '../../../../gpu/relational/query/device-work.js'
 import { QueryKernels } from '../../../../gpu/relational/query/query-kernels.js'
+import type { JoinKind } from '../../../../protocol/query/tree.js'
 import { openDevice } from '../../open-device.js'
 
 /** A side of a join in host memory. */

@@ -2,11 +2,10 @@ import fc from 'fast-check'
 import t from 'tap'
 import {
   JOIN_ALGORITHMS,
-  JOIN_KINDS,
   type JoinAlgorithm,
-  type JoinKind,
   type JoinPredicate,
 } from '../../../../gpu/relational/joins/join-types.js'
+import { JOIN_KINDS, type JoinKind } from '../../../../protocol/query/tree.js'
 import { anySeed, check, randomWords } from '../../primitives/bed.js'
 import { checkJoin, type HostJoin, joinOnDevice, joinOnHost, openJoins, uploadSide } from './join-bed.js'
 

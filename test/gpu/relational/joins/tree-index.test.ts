@@ -2,9 +2,11 @@ import t from 'tap'
 import type { DeviceReads } from '../../../../gpu/device-reads.js'
 import { ShardedTree } from '../../../../gpu/index/shards/sharded-tree.js'
 import type { IndexShape } from '../../../../gpu/index-structure.js'
-import { JOIN_KINDS, type JoinKind, type SideName } from '../../../../gpu/relational/joins/join-types.js'
-import { TreeIndex, type TreeProbe } from '../../../../gpu/relational/joins/tree-index.js'
-import { asBytes, type Column, columnFrom, columnOf } from '../../../../protocol/columns.js'
+import type { SideName } from '../../../../gpu/relational/joins/join-types.js'
+import type { TreeProbe } from '../../../../gpu/relational/joins/tree-index.js'
+import { StringDictionary } from '../../../../gpu/relational/string-dictionary.js'
+import { asBytes, type Column, type CutColumn, columnFrom, columnOf } from '../../../../protocol/columns.js'
+import { JOIN_KINDS, type JoinKind } from '../../../../protocol/query/tree.js'
 import { keyWidth, WriteOp } from '../../../../protocol/types.js'
 import { Random, seedOfRun } from '../../../random.js'
 import { prepareBatch } from '../../../writes.js'
@@ -32,7 +34,7 @@ function wireKeys(type: Type, numbers: readonly number[]): Uint8Array {
   return asBytes(type === 'f32' ? Float32Array.from(keys) : Int32Array.from(keys, (key) => key * 8))
 }
 
-function stringKeys(numbers: readonly number[]): Column {
+function stringKeys(numbers: readonly number[]): CutColumn {
   return columnOf(numbers.map((number) => new TextEncoder().encode(number === 0 ? '' : `key ${number}\0`)))
 }
 
@@ -63,7 +65,7 @@ async function check(
   const work = openWork()
   const result = await tree.duringReads((reads: DeviceReads) =>
     joins.joinByTree(work, {
-      index: new TreeIndex(reads),
+      index: reads,
       build,
       buildRows: indexed.length,
       probe: probe.column,
@@ -124,8 +126,9 @@ t.test('trees without keys, and probes of none', async () => {
 t.test('joins by strings ask for each string once', async (t) => {
   const { device } = await openJoins('serial')
   const buffers: GPUBuffer[] = []
-  const strings = { keys: stringKeys(Array.from({ length: 120 }, (_, i) => i)), count: 120 }
-  const numbers = someNumbers(400, strings.count)
+  const { bytes, offsets } = stringKeys(Array.from({ length: 120 }, (_, i) => i))
+  const strings = new StringDictionary(bytes, offsets)
+  const numbers = someNumbers(400, strings.size)
   const { keys } = await uploadSide(device, buffers, { keys: numbers.map(BigInt) }, 1)
   const probe = { numbers, column: { keys, count: numbers.length, strings } }
   const indexed = someNumbers(3000, 150)
@@ -176,9 +179,7 @@ t.test('where the same rows come again and again the index is not used', async (
     probeRows: 1000,
     passBytes: 2 ** 20,
   } as const
-  const result = await tree.duringReads((reads) =>
-    joins.joinByTree(work, { ...request, index: new TreeIndex(reads) }),
-  )
+  const result = await tree.duringReads((reads) => joins.joinByTree(work, { ...request, index: reads }))
   t.equal(result, undefined)
   work.scratch.release()
   tree.destroy()
