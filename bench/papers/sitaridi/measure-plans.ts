@@ -1,6 +1,6 @@
 import type { Device } from '../../../gpu/device/device.js'
 import type { Primitives } from '../../../gpu/primitives/primitives.js'
-import { FIRST_SOURCE } from '../../../gpu/relational/selection/predicate-text.js'
+import { OTHER_BINDINGS } from '../../../gpu/relational/selection/predicate.js'
 import type { SelectionTime, SelectionTimer } from '../../../gpu/relational/selection/selection-timer.js'
 import type {
   Condition,
@@ -157,7 +157,7 @@ export class PlanBench {
         columns: output.kind === 'columns' ? output.columns : [],
       },
       costs,
-      buffers: this.#device.gpu.limits.maxStorageBuffersPerShaderStage - FIRST_SOURCE,
+      buffers: this.#device.gpu.limits.maxStorageBuffersPerShaderStage - OTHER_BINDINGS,
     })
   }
 }

@@ -1,9 +1,9 @@
 import type { ConstantValue, TypedExpression } from '../../../protocol/query/typed.js'
 import { codeOf } from '../query/dictionaries.js'
-import { valueWords } from '../query/query-column.js'
 import type { StringDictionary } from '../string-dictionary.js'
-import { constantBits, orderedFloat } from './constant-bits.js'
+import { placeOf } from './constant-bits.js'
 import type { ExpressionNumbers } from './expression-numbers.js'
+import type { Interval } from './value-set.js'
 
 type Constant = Exclude<ConstantValue, null>
 
@@ -60,49 +60,22 @@ function constantOf(operand: TypedExpression): Constant | undefined {
   return right.kind === 'constant' ? (right.value ?? undefined) : undefined
 }
 
-/** The constants as words in ascending order, floats as `ordered_float` has them, strings by their numbers; of strings those that a dictionary has. */
-export function sortedConstants(
+/** The constants as intervals of their places in the order of the type, strings by their numbers; of strings those that a dictionary has. */
+export function intervalsOf(
   { value: { type }, constants }: ComparedList,
   dictionary: StringDictionary | undefined,
-): { readonly words: Uint32Array; readonly count: number } {
-  const bits = new Set<bigint>()
+): Interval[] {
+  const places = new Set<bigint>()
   for (const constant of constants) {
-    const known = typeof constant === 'string' ? dictionary && codeOf(dictionary, constant) : undefined
-    if (typeof constant !== 'string')
-      bits.add(type === 'f32' ? orderedFloat(Number(constant)) : constantBits(constant, type))
-    else if (known !== undefined) bits.add(BigInt(known))
+    const place =
+      typeof constant === 'string' ? dictionary && codeOf(dictionary, constant) : placeOf(constant, type)
+    if (place !== undefined) places.add(BigInt(place))
   }
-  const sorted = BigUint64Array.from(bits).sort()
-  const count = sorted.length
-  if (valueWords(type) === 2) return { words: new Uint32Array(sorted.buffer), count }
-  return { words: Uint32Array.from(sorted, Number), count }
+  const intervals: { low: bigint; high: bigint }[] = []
+  for (const place of BigUint64Array.from(places).sort()) {
+    const last = intervals.at(-1)
+    if (last?.high === place - 1n) last.high = place
+    else intervals.push({ low: place, high: place })
+  }
+  return intervals
 }
-
-/** The text of a WGSL function that looks for a value among so many sorted ones from a place of `tables` on. */
-export const FIND_WORD = {
-  name: 'has_word',
-  text: `fn has_word(value: u32, first: u32, count: u32) -> bool {
-  var low = 0u;
-  var high = count;
-  while (low < high) {
-    let middle = (low + high) / 2u;
-    if (tables[first + middle] < value) { low = middle + 1u; } else { high = middle; }
-  }
-  return low < count && tables[first + low] == value;
-}`,
-} as const
-
-/** The same of values of two words. */
-export const FIND_WIDE = {
-  name: 'has_wide',
-  text: `fn wide_at(place: u32) -> vec2u { return vec2u(tables[place], tables[place + 1u]); }
-fn has_wide(value: vec2u, first: u32, count: u32) -> bool {
-  var low = 0u;
-  var high = count;
-  while (low < high) {
-    let middle = (low + high) / 2u;
-    if (less_wide(wide_at(first + 2u * middle), value)) { low = middle + 1u; } else { high = middle; }
-  }
-  return low < count && all(wide_at(first + 2u * low) == value);
-}`,
-} as const

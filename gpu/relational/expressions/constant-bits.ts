@@ -8,8 +8,15 @@ export function constantBits(value: bigint | number | boolean | null, type: Valu
   return BigInt.asUintN(type === 'i32' || type === 'u32' ? 32 : 64, BigInt(value))
 }
 
-/** As `ordered_float` has it (values.wesl). */
-export function orderedFloat(value: number): bigint {
+/** The place of a constant in the order of its type: all values as unsigned numbers. */
+export function placeOf(value: bigint | number | boolean, type: ValueType): bigint {
+  if (type === 'f32') return orderedFloat(Number(value))
+  const sign = type === 'i32' ? 1n << 31n : type === 'i64' ? 1n << 63n : 0n
+  return constantBits(value, type) ^ sign
+}
+
+/** As `ordered_float` has it. */
+function orderedFloat(value: number): bigint {
   if (Number.isNaN(value)) return 0xffffffffn
   const bits = floatBits(value === 0 ? 0 : value)
   return BigInt((bits & SIGN) !== 0 ? ~bits >>> 0 : (bits | SIGN) >>> 0)

@@ -4,7 +4,7 @@ import { codeOf, codesIn, dictionaryOf, matchTable, unitedDictionary } from '../
 import type { QueryColumn } from '../query/query-column.js'
 import type { TableColumn } from '../query/table.js'
 import type { StringDictionary } from '../string-dictionary.js'
-import { type ComparedList, comparedLists, FIND_WIDE, FIND_WORD, sortedConstants } from './compared-lists.js'
+import { type ComparedList, comparedLists, intervalsOf } from './compared-lists.js'
 import { constantBits } from './constant-bits.js'
 import { ExpressionNumbers } from './expression-numbers.js'
 import {
@@ -15,17 +15,15 @@ import {
   isNull,
   logic,
   negation,
-  ordered,
   strict,
   truth,
 } from './operators.js'
-import { RowText } from './row-text.js'
+import { type FunctionBody, RowText } from './row-text.js'
 import type { FaultyColumn, RowColumn, RowValue } from './row-value.js'
+import type { ValueSet } from './value-set.js'
+import { within } from './within.js'
 
 const NO_STRINGS = dictionaryOf([])
-
-/** Statements that a search among constants takes, roughly. */
-const SEARCH = 100
 
 /**
  * WGSL statements that compute expressions over one row of a table, and what they read. The text depends on the shape of the expressions and of the columns
@@ -66,12 +64,31 @@ export class RowCode extends RowText {
     return super.column('source' in column ? column : { source: column, rows: undefined })
   }
 
+  /** A boolean that is never null: whether what a column has is in a set. */
+  isIn(column: QueryColumn, { intervals, nulls }: ValueSet): RowValue {
+    const value = this.column(column)
+    const inside = within(this, value, intervals)
+    if (value.valid === undefined) return this.computed('boolean', inside)
+    return this.computed('boolean', `select(${nulls ? 1 : 0}u, ${inside}, ${value.valid})`)
+  }
+
+  /** The bit of a value of one word in an array of words. */
+  lookUp(value: RowValue, words: string, first = '0u'): RowValue {
+    const word = `${words}[${first} + ${value.value} / 32u]`
+    return truth(this, `((${word} >> (${value.value} % 32u)) & 1u) != 0u`, [value])
+  }
+
   /** Strings by the numbers of another dictionary, which has all of them. */
   recoded(value: RowValue, dictionary: StringDictionary): RowValue {
     const own = value.dictionary ?? NO_STRINGS
     if (own === dictionary) return value
     const code = `tables[${this.table(codesIn(own, dictionary))} + ${value.value}]`
     return { ...strict(this, 'string', code, [value]), dictionary }
+  }
+
+  protected override takeStatements(): FunctionBody {
+    this.#values.clear()
+    return super.takeStatements()
   }
 
   #value(expression: TypedExpression, dictionary: StringDictionary | undefined): RowValue {
@@ -121,8 +138,7 @@ export class RowCode extends RowText {
       case 'match': {
         const value = this.value(expression.args[0])
         const table = matchTable(value.dictionary ?? NO_STRINGS, expression.match, expression.text)
-        const word = `tables[${this.table(table)} + ${value.value} / 32u]`
-        return truth(this, `((${word} >> (${value.value} % 32u)) & 1u) != 0u`, [value])
+        return this.lookUp(value, 'tables', this.table(table))
       }
       case 'convert':
         return conversion(this, this.value(expression.args[0]), expression.type)
@@ -204,16 +220,9 @@ export class RowCode extends RowText {
     return [rank(left), rank(right)]
   }
 
-  /** Whether a value equals one of many constants, which lie in their order among the arguments. */
+  /** Whether a value equals one of many constants. */
   #list(list: ComparedList): RowValue {
     const value = this.value(list.value)
-    const form = value.type === 'f32' ? ordered(this, value).value : value.value
-    const { words, count } = sortedConstants(list, value.dictionary)
-    const find = value.words === 2 ? FIND_WIDE : FIND_WORD
-    if (value.words === 2) this.use('wide', 'less_wide')
-    const name = this.define(find.name, find.text)
-    this.weigh(SEARCH)
-    const place = `${this.table(words)}, ${this.word(count)}`
-    return truth(this, `${name}(${form}, ${place})`, [value])
+    return truth(this, `${within(this, value, intervalsOf(list, value.dictionary))} != 0u`, [value])
   }
 }

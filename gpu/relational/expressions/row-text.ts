@@ -20,10 +20,32 @@ const LIBRARIES = {
   sums: 'relational::group::sums',
   averages: 'relational::group::averages',
   slots: 'relational::group::slot_table',
+  match: 'relational::selection::match',
 } as const
+
+/** What a buffer is bound as an array of. */
+export type Element = 'u32' | 'vec2u' | 'vec4u'
 
 /** What a value is beside its WGSL. */
 export type Facts = Partial<Pick<RowValue, 'valid' | 'fault' | 'dictionary'>>
+
+/** Statements, and the quads of arguments that they read: `args0`, `args1`, … */
+export interface FunctionBody {
+  readonly quads: readonly number[]
+  readonly statements: readonly string[]
+}
+
+/** The statement that loads four arguments, since a load takes long to compile, and is checked. */
+export function loadOfQuad(quad: number): string {
+  return `let args${quad} = args[${quad}u];`
+}
+
+/** The quads that some arguments lie in. */
+function quadsOf(first: number, end: number): number[] {
+  const quads: number[] = []
+  for (let argument = first; argument < end; argument += 4 - (argument % 4)) quads.push(argument >> 2)
+  return quads
+}
 
 /** WGSL for a row that is put together statement by statement, and the buffers and arguments that it reads. Names are numbered in their order. */
 export class RowText {
@@ -34,13 +56,15 @@ export class RowText {
   readonly #imports = new Map<keyof typeof LIBRARIES, Set<string>>()
   readonly #bound: {
     readonly buffer: GPUBuffer
-    readonly element: 'u32' | 'vec2u'
+    readonly element: Element
     readonly name: string
   }[] = []
   readonly #loaded = new Map<string, RowValue>()
   readonly #places = new Map<GPUBuffer, Place>()
   readonly #args: number[] = []
-  readonly #tables = new Map<Uint32Array, { readonly argument: number; readonly value: string }>()
+  readonly #tables: { readonly words: Uint32Array; readonly argument: number; readonly value: string }[] = []
+  /** The first argument, and the first table, of the statements at hand. */
+  #firstOwn = { argument: 0, table: 0 }
   /** Bytes of the columns that are read for a row. */
   #rowBytes = 0
   #names = 0
@@ -54,6 +78,11 @@ export class RowText {
   constructor(row: string, firstBinding: number) {
     this.#row = row
     this.#firstBinding = firstBinding
+  }
+
+  /** WGSL of the row's number. */
+  get row(): string {
+    return this.#row
   }
 
   /** Adds statements. All stand in one block: what others have named is there for those that come later. */
@@ -116,27 +145,33 @@ export class RowText {
     return { type, words, value, valid: undefined, fault: undefined, dictionary: undefined }
   }
 
-  /** WGSL of a word that is no part of the text. Four are loaded at a time: a load takes long to compile, and is checked. */
+  /** WGSL of a word that is no part of the text. */
   word(value: number): string {
     const place = this.#args.push(value >>> 0) - 1
-    const quad = `args${place >> 2}`
-    if (place % 4 === 0) this.emit(`let ${quad} = args[${place >> 2}u];`)
-    return `${quad}.${'xyzw'[place & 3]}`
+    return `args${place >> 2}.${'xyzw'[place & 3]}`
   }
 
   /** WGSL of the place in `tables` where a table begins. */
   table(words: Uint32Array): string {
-    let table = this.#tables.get(words)
-    if (table === undefined) {
-      const value = this.word(0)
-      table = { argument: this.#args.length - 1, value }
-      this.#tables.set(words, table)
-    }
-    return table.value
+    const known = this.#tables.find((table, i) => i >= this.#firstOwn.table && table.words === words)
+    if (known !== undefined) return known.value
+    const value = this.word(0)
+    this.#tables.push({ words, argument: this.#args.length - 1, value })
+    return value
+  }
+
+  /** Takes the statements at hand, to stand in a function. What they have named is forgotten: others stand elsewhere. */
+  protected takeStatements(): FunctionBody {
+    const quads = quadsOf(this.#firstOwn.argument, this.#args.length)
+    this.#firstOwn = { argument: this.#args.length, table: this.#tables.length }
+    this.#loaded.clear()
+    this.#places.clear()
+    this.#weight += this.#statements.length
+    return { quads, statements: this.#statements.splice(0) }
   }
 
   /** WGSL name of a buffer as an array. */
-  bind(buffer: GPUBuffer, element: 'u32' | 'vec2u'): string {
+  bind(buffer: GPUBuffer, element: Element): string {
     const known = this.#bound.find((bound) => bound.buffer === buffer && bound.element === element)
     if (known !== undefined) return known.name
     const name = `source${this.#bound.length}`
@@ -172,14 +207,14 @@ export class RowText {
   get declarations(): string {
     const lines = this.#bound.map(({ name, element }) => `var<storage, read> ${name}: array<${element}>;`)
     if (this.#args.length > 0) lines.push('var<storage, read> args: array<vec4u>;')
-    if (this.#tables.size > 0) lines.push('var<storage, read> tables: array<u32>;')
+    if (this.#tables.length > 0) lines.push('var<storage, read> tables: array<u32>;')
     if (this.#hasFaults) lines.push('var<storage, read_write> faults: array<atomic<u32>>;')
     const bound = lines.map((line, i) => `@group(0) @binding(${this.#firstBinding + i}) ${line}`)
     return [...bound, ...this.#functions.values()].join('\n')
   }
 
   get statements(): string {
-    return this.#statements.join('\n  ')
+    return [...quadsOf(0, this.#args.length).map(loadOfQuad), ...this.#statements].join('\n  ')
   }
 
   get imports(): string {
@@ -192,7 +227,7 @@ export class RowText {
 
   /** Storage buffers that it binds. */
   get bindings(): number {
-    const others = [this.#args.length > 0, this.#tables.size > 0, this.#hasFaults]
+    const others = [this.#args.length > 0, this.#tables.length > 0, this.#hasFaults]
     return this.#bound.length + others.filter(Boolean).length
   }
 
@@ -222,12 +257,11 @@ export class RowText {
   }
 
   #arguments(): Uint32Array {
-    const tables = [...this.#tables]
-    const length = tables.reduce((sum, [table]) => sum + table.length, this.#args.length)
+    const length = this.#tables.reduce((sum, { words }) => sum + words.length, this.#args.length)
     const words = new Uint32Array(length)
     words.set(this.#args)
     let end = this.#args.length
-    for (const [table, { argument }] of tables) {
+    for (const { words: table, argument } of this.#tables) {
       words.set(table, end)
       words[argument] = end
       end += table.length

@@ -1,15 +1,17 @@
-import { asBytes } from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
+import type { TypedExpression } from '../../../protocol/query/typed.js'
 import type { Device } from '../../device/device.js'
 import type { DeviceWord } from '../../primitives/primitives.js'
 import type { DeviceWork } from '../query/device-work.js'
-import { type Predicate, predicateOf } from './predicate.js'
-import { FIRST_SOURCE } from './predicate-text.js'
+import type { QueryColumn } from '../query/query-column.js'
+import { FIRST_SOURCE, type Groups, type PredicateCode, predicateOf, type Test } from './predicate.js'
 import type { SelectionTile } from './selection-tile.js'
-import { buffersOf, type Test } from './tests.js'
+import { anyTest, expressionTest, marksTest } from './tests.js'
 
 /** Which entries a kernel of a plan looks at: numbers of rows, or all rows up to a bound. */
 export interface Entries {
+  /** What they are rows of, by the numbers that conditions have for them. */
+  readonly columns: readonly QueryColumn[]
   /** How many there are at most. */
   readonly bound: number
   /** How many there are, if fewer may be; the device knows. */
@@ -28,8 +30,8 @@ export interface Marked {
   readonly total: DeviceWord
 }
 
-/** Tests in groups: those of a group are all evaluated, those of the next for entries that have passed. */
-export type Groups = readonly (readonly Test[])[]
+/** What code of an expression may be made of to be a part of a kernel, as `RowText.weight` has it. */
+const MOST_WEIGHT = 1024
 
 /** The place of a word that is not there; `mark.wesl` has the same number. */
 const NONE = 0xffffffff
@@ -74,7 +76,7 @@ export class Mark {
   async #marks(
     work: DeviceWork,
     entries: Entries,
-    predicate: Predicate,
+    predicate: PredicateCode,
   ): Promise<{ readonly bits: GPUBuffer; readonly counts: GPUBuffer; readonly tiles: number }> {
     const tiles = this.#tile.tiles(entries.bound)
     const counts = work.words(tiles + 1)
@@ -86,7 +88,7 @@ export class Mark {
   async #dispatch(
     work: DeviceWork,
     { bound, live, list }: Entries,
-    predicate: Predicate,
+    predicate: PredicateCode,
     entryPoint: string,
     outputs: Readonly<Record<string, GPUBuffer>>,
   ): Promise<void> {
@@ -99,14 +101,9 @@ export class Mark {
       this.#tile.entryPoint(entryPoint),
     )
     const tiles = this.#tile.tiles(bound)
-    const { expression } = predicate
-    if (expression?.passes.fault !== undefined) work.mayHaveFault = true
     const buffers = {
-      ...predicate.buffers,
-      ...expression?.code.buffers(work, 0),
+      ...predicate.buffers(work, 0),
       ...outputs,
-      faults: work.faults,
-      arguments: work.upload(asBytes(predicate.arguments)),
       live: live?.buffer ?? work.absent,
       list,
     }
@@ -115,67 +112,63 @@ export class Mark {
   }
 
   /** The predicate that is left when what one kernel cannot bind has been evaluated. */
-  async #predicate(work: DeviceWork, entries: Entries, groups: Groups): Promise<Predicate> {
+  async #predicate(work: DeviceWork, entries: Entries, groups: Groups): Promise<PredicateCode> {
+    const whole = this.#made(entries, groups)
+    if (whole.bindings <= this.#mostSources) return whole
     let part: Test[][] = []
-    const made = () =>
-      predicateOf(
-        part.filter(({ length }) => length > 0),
-        entries.list !== undefined,
-        this.#tile.loads,
-      )
     for (const group of groups) {
       part.push([])
       for (const each of group) {
         const test = await this.#fitting(work, entries, each)
-        if (!this.#fitsBeside(part.flat(), test)) {
-          const { bits } = await this.#marks(work, entries, made())
-          part = [[{ kind: 'marked', bits }], []]
+        if (this.#made(entries, [[...part.flat(), test]]).bindings > this.#mostSources) {
+          const { bits } = await this.#marks(work, entries, this.#made(entries, part))
+          part = [[marksTest(bits)], []]
         }
         part.at(-1)!.push(test)
       }
     }
-    return made()
+    return this.#made(entries, part)
   }
 
-  /** Whether a kernel can evaluate a test. */
-  fits(test: Test): boolean {
-    return this.#fits([test])
+  #made({ columns, list }: Entries, groups: Groups): PredicateCode {
+    return predicateOf(columns, groups, list !== undefined, this.#tile)
   }
 
-  #fitsBeside(tests: readonly Test[], test: Test): boolean {
-    if (test.kind === 'expression' && tests.some(({ kind }) => kind === 'expression')) return false
-    return buffersOf([...tests, test]) <= this.#mostSources
+  /** The test of an expression, unless it is too long for a kernel that does anything else. */
+  expression(entries: Entries, expression: TypedExpression): Test | undefined {
+    const { weight } = this.#made(entries, [[expressionTest(expression, true)]])
+    const test = expressionTest(expression, weight > this.#tile.writtenOut)
+    return weight <= MOST_WEIGHT && this.#fits(entries, [test]) ? test : undefined
   }
 
   /** Whether a kernel can evaluate some tests, and read the bits of another beside. */
-  #fits(tests: readonly Test[]): boolean {
-    return buffersOf(tests) < this.#mostSources
+  #fits(entries: Entries, tests: readonly Test[]): boolean {
+    return this.#made(entries, [tests]).bindings < this.#mostSources
   }
 
-  /** A test that one kernel can evaluate: of an `any` over more columns, branches are evaluated beforehand and leave marks. */
+  /** A test that one kernel can evaluate: of alternatives over more columns, branches are evaluated beforehand and leave marks. */
   async #fitting(work: DeviceWork, entries: Entries, test: Test): Promise<Test> {
-    if (this.fits(test)) return test
-    if (test.kind !== 'any')
-      throw new WarpdexError('INTERNAL', `a test of ${test.kind} needs too many buffers`)
-    let branches = test.branches
+    if (this.#fits(entries, [test])) return test
+    if (test.branches === undefined) throw new WarpdexError('INTERNAL', 'a test needs too many buffers')
+    let { branches } = test
     do {
       const marked: Test[][] = []
-      for (const union of this.#unions(branches)) {
+      for (const union of this.#unions(entries, branches)) {
         const [only] = union
-        const group: readonly Test[] = union.length === 1 ? only! : [{ kind: 'any', branches: union }]
-        marked.push([{ kind: 'marked', bits: await this.bits(work, entries, [group]) }])
+        const group: readonly Test[] = union.length === 1 ? only! : [anyTest(union)]
+        marked.push([marksTest(await this.bits(work, entries, [group]))])
       }
       branches = marked
-    } while (!this.#fits(branches.flat()))
-    return { kind: 'any', branches }
+    } while (!this.#fits(entries, branches.flat()))
+    return anyTest(branches)
   }
 
   /** As many branches together as one kernel can evaluate; one that is too large by itself is alone. */
-  #unions(branches: Groups): (readonly Test[])[][] {
+  #unions(entries: Entries, branches: Groups): (readonly Test[])[][] {
     const unions: (readonly Test[])[][] = []
     for (const branch of branches) {
       const last = unions.at(-1)
-      if (last !== undefined && this.#fits([...last, branch].flat())) last.push(branch)
+      if (last !== undefined && this.#fits(entries, [...last, branch].flat())) last.push(branch)
       else unions.push([branch])
     }
     return unions

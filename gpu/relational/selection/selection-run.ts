@@ -2,17 +2,15 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
 import type { DeviceWord } from '../../primitives/device-count.js'
 import { evaluateCondition } from '../expressions/evaluate.js'
-import { isTrue } from '../expressions/operators.js'
-import { RowCode } from '../expressions/row-code.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { bytesOf, type QueryColumn, ROW_BYTES, valueWords } from '../query/query-column.js'
 import { Table } from '../query/table.js'
 import { columnsOf } from './condition-columns.js'
 import type { Emit, Emitted, Wanted } from './emit.js'
-import type { Entries, Groups, Mark, Marked } from './mark.js'
-import { EXPRESSION_ROW, FIRST_OF_EXPRESSION } from './predicate-text.js'
+import type { Entries, Mark, Marked } from './mark.js'
+import type { Groups, Test } from './predicate.js'
 import type { Condition, KernelPlan, Selected, SelectionOutput, SelectionPlan } from './selection-types.js'
-import type { MatchBy, MatchTests, Test } from './tests.js'
+import { anyTest, type MatchBy, type MatchTests, marksTest, valuesTest } from './tests.js'
 
 /** Rows that a selection begins from, such as those that an index gave: each once. The result has their order. */
 export interface StartRows {
@@ -56,8 +54,6 @@ interface Request {
 
 /** What comes to a kernel of a plan. */
 interface Rows extends Entries {
-  /** What entries are rows of, by the numbers of columns in the selection; only those that are still needed. */
-  readonly columns: readonly QueryColumn[]
   /** The number in the selection of each of these rows; undefined where it is the same. */
   readonly numbers: GPUBuffer | undefined
 }
@@ -67,9 +63,6 @@ interface Given extends Wanted {
   /** What columns are in the selection. */
   readonly places: readonly number[]
 }
-
-/** What code of an expression may be made of to be a part of a kernel, as `RowText.weight` has it: it is written out for each row of a quad. */
-const MOST_WEIGHT = 1024
 
 /** One selection. */
 export class SelectionRun {
@@ -119,17 +112,9 @@ export class SelectionRun {
     for (const group of kernel.groups) {
       const tests: Test[] = []
       for (const number of group) tests.push(await this.#test(state, conditions[number]!, number))
-      groups.push(dearLast(tests))
+      groups.push(tests)
     }
     return groups
-  }
-
-  async #expression(state: Rows, expression: TypedExpression): Promise<Test> {
-    const columns = state.columns.map((source) => ({ source, rows: undefined }))
-    const code = new RowCode(columns, EXPRESSION_ROW, FIRST_OF_EXPRESSION)
-    const test: Test = { kind: 'expression', code, passes: isTrue(code, code.value(expression)) }
-    const isShort = code.weight <= MOST_WEIGHT
-    return isShort && this.#parts.mark.fits(test) ? test : this.#evaluated(state, expression)
   }
 
   /** An expression that is too long for a kernel that does anything else: it is evaluated for all entries beforehand. */
@@ -143,16 +128,15 @@ export class SelectionRun {
     const values = await evaluateCondition(work, table, expression)
     const column: QueryColumn = { type: 'boolean', values, validity: undefined, dictionary: undefined }
     const isTrue = { intervals: [{ low: 1n, high: 1n }], nulls: false }
-    const entries = { bound, live, list: undefined }
-    const bits = await this.#parts.mark.bits(work, entries, [[{ kind: 'values', column, set: isTrue }]])
-    return { kind: 'marked', bits }
+    const entries = { columns: [], bound, live, list: undefined }
+    return marksTest(await this.#parts.mark.bits(work, entries, [[valuesTest(column, isTrue)]]))
   }
 
   /** @param number of the condition that it is or is a part of */
   async #test(state: Rows, condition: Condition, number: number): Promise<Test> {
     switch (condition.kind) {
       case 'values':
-        return { ...condition, column: state.columns[condition.column]! }
+        return valuesTest(state.columns[condition.column]!, condition.set)
       case 'match': {
         const column = state.columns[condition.column]!
         const strings = column.dictionary?.size ?? 0
@@ -167,10 +151,13 @@ export class SelectionRun {
           for (const part of branch) tests.push(await this.#test(state, part, number))
           branches.push(tests)
         }
-        return { kind: 'any', branches }
+        return anyTest(branches)
       }
       case 'expression':
-        return this.#expression(state, condition.expression)
+        return (
+          this.#parts.mark.expression(state, condition.expression) ??
+          this.#evaluated(state, condition.expression)
+        )
     }
   }
 
@@ -251,14 +238,4 @@ function numbersOf({ rows, columns }: Emitted, { places }: Given): GPUBuffer | u
 /** Whether a kernel of a plan reads its rows at numbers. */
 function isListed({ plan, options }: Request, kernel: number): boolean {
   return kernel === 0 ? options.start !== undefined : plan.kernels[kernel - 1]!.hands === 'rows'
-}
-
-/** Strings are compared, and expressions evaluated, for rows only that the tests before have left. */
-function dearLast(tests: readonly Test[]): Test[] {
-  return [...tests.filter((test) => !isDear(test)), ...tests.filter(isDear)]
-}
-
-function isDear(test: Test): boolean {
-  if (test.kind === 'any') return test.branches.flat().some(isDear)
-  return test.kind === 'text' || test.kind === 'expression'
 }

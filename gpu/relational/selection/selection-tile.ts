@@ -7,8 +7,11 @@ const WORD_ENTRIES = 32
 /** Words of a tile of the kernels for CPUs. */
 const SERIAL_TILE_WORDS = 32
 
-/** Quads of an invocation that a GPU loads side by side, enough to keep its memory busy; each takes four registers. */
+/** Quads of an invocation that a GPU loads side by side, enough to keep its memory busy; each takes four registers. A CPU gains nothing by it. */
 const LOADS = 8
+
+/** Code that is written out for each row of a quad, as `RowText.weight` has it, for GPUs and for CPUs: these take long to compile it. */
+const WRITTEN_OUT = { parallel: 64, serial: 16 }
 
 /** How entries are cut into tiles (`selection-tile.wesl`). */
 export interface SelectionTile {
@@ -20,6 +23,8 @@ export interface SelectionTile {
   readonly entries: number
   /** Loads of an invocation that are under way at a time. */
   readonly loads: number
+  /** Weight of code that is written out for each row; other code is gone through by rows. */
+  readonly writtenOut: number
   /** What the kernels are made with. */
   readonly conditions: Readonly<Record<string, boolean>>
   /** The entry point for the device's kind. */
@@ -40,6 +45,7 @@ export function selectionTile(device: Device, strategy: Strategy): SelectionTile
     words,
     entries,
     loads: isSerial ? 1 : LOADS,
+    writtenOut: isSerial ? WRITTEN_OUT.serial : WRITTEN_OUT.parallel,
     conditions,
     entryPoint: (name) => (isSerial ? `${name}_serial` : name),
     tiles: (count) => Math.ceil(count / entries),

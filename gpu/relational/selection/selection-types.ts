@@ -1,20 +1,10 @@
 import type { MatchKind } from '../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
+import type { ValueSet } from '../expressions/value-set.js'
 import type { QueryColumn } from '../query/query-column.js'
 
 export type { ColumnWidth, SelectionCosts } from '../../../protocol/query/selection-costs.js'
-
-/** Neighbouring values, both ends included, as unsigned numbers in the order of what they stand for. */
-export interface Interval {
-  readonly low: bigint
-  readonly high: bigint
-}
-
-/** Which values of a column satisfy a condition: disjoint intervals, ascending and not touching, and perhaps null. */
-export interface ValueSet {
-  readonly intervals: readonly Interval[]
-  readonly nulls: boolean
-}
+export type { Interval, ValueSet } from '../expressions/value-set.js'
 
 /**
  * A condition on rows. Columns are numbers among those that are given with it.

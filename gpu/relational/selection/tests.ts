@@ -1,14 +1,16 @@
 import { asBytes } from '../../../protocol/columns.js'
-import type { MatchKind } from '../../../protocol/query/tree.js'
-import type { RowCode } from '../expressions/row-code.js'
+import type { TypedExpression } from '../../../protocol/query/typed.js'
+import { isTrue } from '../expressions/operators.js'
 import type { RowValue } from '../expressions/row-value.js'
+import type { Interval, ValueSet } from '../expressions/value-set.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { dictionaryOf, matchTable, prefixRange } from '../query/dictionaries.js'
 import type { QueryColumn } from '../query/query-column.js'
 import type { StringDictionary } from '../string-dictionary.js'
 import type { DictionaryTexts } from './dictionary-texts.js'
 import type { Mark } from './mark.js'
-import type { Condition, Interval, ValueSet } from './selection-types.js'
+import type { PredicateCode, Test } from './predicate.js'
+import type { Condition } from './selection-types.js'
 
 /**
  * How strings are matched: the string of each row that is looked at, or first all strings of the dictionary, after which rows look up the
@@ -16,59 +18,30 @@ import type { Condition, Interval, ValueSet } from './selection-types.js'
  */
 export type MatchBy = 'row' | 'dictionary'
 
-/** Strings against a text, by their bytes on the device. */
-export interface TextTest {
-  readonly kind: 'text'
-  /** Undefined where the entries are the numbers of the strings themselves. */
-  readonly column: QueryColumn | undefined
-  readonly match: MatchKind
-  readonly text: string
-  readonly negated: boolean
-  /** The dictionary's texts (`match.wesl`), and how many there are. */
-  readonly texts: GPUBuffer
-  readonly strings: number
+/** A column's value is in a set. */
+export function valuesTest(column: QueryColumn, set: ValueSet): Test {
+  return { build: (code) => code.isIn(column, set), isDear: false }
 }
 
-/** A condition in a form that a kernel can evaluate. */
-export type Test =
-  | { readonly kind: 'values'; readonly column: QueryColumn; readonly set: ValueSet }
-  | TextTest
-  /** A bit for each value of a column. */
-  | { readonly kind: 'lookUp'; readonly column: QueryColumn; readonly bits: GPUBuffer }
-  /** 1 for rows where an expression is true, or a fault that may be. One kernel has one such test. */
-  | { readonly kind: 'expression'; readonly code: RowCode; readonly passes: RowValue }
-  /** A bit for each entry. */
-  | { readonly kind: 'marked'; readonly bits: GPUBuffer }
-  | { readonly kind: 'any'; readonly branches: readonly (readonly Test[])[] }
+/** A bit for each entry. */
+export function marksTest(bits: GPUBuffer): Test {
+  return { build: (code) => code.marks(bits), isDear: false }
+}
 
-/** How many buffers tests bind in one kernel. */
-export function buffersOf(tests: readonly Test[]): number {
-  const buffers = new Set<GPUBuffer>()
-  let ofExpressions = 0
-  const addColumn = (column: QueryColumn | undefined) => {
-    if (column !== undefined) buffers.add(column.values)
-    if (column?.validity !== undefined) buffers.add(column.validity)
+/** All tests of some branch. */
+export function anyTest(branches: readonly (readonly Test[])[]): Test {
+  const build = (code: PredicateCode) => {
+    const answers = branches.map((branch) => {
+      return `(${branch.map((test) => test.build(code).value).join(' & ') || '1u'})`
+    })
+    return code.computed('boolean', answers.join(' | ') || '0u')
   }
-  const add = (test: Test) => {
-    switch (test.kind) {
-      case 'any':
-        return test.branches.flat().forEach(add)
-      case 'expression':
-        ofExpressions += test.code.bindings + (test.passes.fault === undefined ? 0 : 1)
-        return
-      case 'text':
-        buffers.add(test.texts)
-        return addColumn(test.column)
-      case 'lookUp':
-        addColumn(test.column)
-        break
-      case 'values':
-        return addColumn(test.column)
-    }
-    buffers.add(test.bits)
-  }
-  tests.forEach(add)
-  return buffers.size + ofExpressions
+  return { build, isDear: branches.flat().some(({ isDear }) => isDear), branches }
+}
+
+/** An expression is true, or a fault that may be. */
+export function expressionTest(expression: TypedExpression, isDear: boolean): Test {
+  return { build: (code) => isTrue(code, code.value(expression)), isDear }
 }
 
 type MatchCondition = Extract<Condition, { kind: 'match' }>
@@ -88,18 +61,51 @@ export class MatchTests {
     const { dictionary = dictionaryOf([]) } = column
     // In the order of strings those that begin with a text are neighbours, which the dictionary itself knows.
     if (match === 'startsWith' && by === 'dictionary') {
-      return { kind: 'values', column, set: prefixSet(dictionary, text, negated) }
+      return valuesTest(column, prefixSet(dictionary, text, negated))
     }
     const texts = await this.#texts.use(work, dictionary)
-    if (texts === undefined) {
-      return { kind: 'lookUp', column, bits: work.upload(hostTable(dictionary, condition)) }
-    }
-    const test: TextTest = { kind: 'text', column, match, text, negated, texts, strings: dictionary.size }
-    if (by === 'row') return test
+    if (texts === undefined) return bitsTest(column, work.upload(hostTable(dictionary, condition)))
+    const matches = (strings: Strings) => textTest(strings, condition, texts, dictionary.size)
+    if (by === 'row') return matches((code) => code.column(column))
     // A selection over the numbers of the strings.
-    const numbers = { bound: dictionary.size, live: undefined, list: undefined }
-    const bits = await this.#mark.bits(work, numbers, [[{ ...test, column: undefined }]])
-    return { kind: 'lookUp', column, bits }
+    const numbers = { columns: [], bound: dictionary.size, live: undefined, list: undefined }
+    return bitsTest(
+      column,
+      await this.#mark.bits(work, numbers, [[matches((code) => code.computed('string', code.row))]]),
+    )
+  }
+}
+
+/** Strings of a row. */
+type Strings = (code: PredicateCode) => RowValue
+
+/** Strings against a text, by their bytes (`match.wesl`). */
+function textTest(
+  strings: Strings,
+  { match, text, negated }: MatchCondition,
+  texts: GPUBuffer,
+  size: number,
+): Test {
+  const bytes = new TextEncoder().encode(text)
+  const words = new Uint32Array(Math.ceil(bytes.length / 4))
+  asBytes(words).set(bytes)
+  const build = (code: PredicateCode) => {
+    const value = strings(code)
+    const string = `${code.use('match', 'string_at')}(${code.texts(texts)}u, ${value.value}, ${code.word(size)})`
+    const pattern = `${code.use('match', 'Text')}(${code.word(bytes.length)}, ${code.table(words)})`
+    const matches = `${code.use('match', `matches_${match}`)}(${string}, ${pattern})`
+    // Of a null there is no string.
+    const known = value.valid === undefined ? '' : `${value.valid} && `
+    return code.computed('boolean', `select(0u, 1u, ${known}${negated ? '!' : ''}${matches})`)
+  }
+  return { build, isDear: true }
+}
+
+/** A bit for each value of a column. */
+function bitsTest(column: QueryColumn, bits: GPUBuffer): Test {
+  return {
+    build: (code) => isTrue(code, code.lookUp(code.column(column), code.bind(bits, 'u32'))),
+    isDear: false,
   }
 }
 

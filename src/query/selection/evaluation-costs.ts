@@ -1,6 +1,6 @@
+import { FEW_INTERVALS, TABLE_BITS } from '../../../gpu/relational/expressions/within.js'
 import { valueWords } from '../../../gpu/relational/query/query-column.js'
 import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
-import { FEW_INTERVALS, TABLE_BITS } from '../../../gpu/relational/selection/predicate.js'
 import type {
   Condition,
   SelectionCosts,

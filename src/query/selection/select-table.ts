@@ -1,6 +1,6 @@
 import { Table } from '../../../gpu/relational/query/table.js'
 import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
-import { FIRST_SOURCE } from '../../../gpu/relational/selection/predicate-text.js'
+import { OTHER_BINDINGS } from '../../../gpu/relational/selection/predicate.js'
 import type {
   Selected,
   SelectionCosts,
@@ -81,7 +81,7 @@ function taskOf({ run, table, normalised, costs }: Selection, output: SelectionO
     columns: estimatedColumns(run, table, asked),
     output,
     costs,
-    buffers: run.work.device.gpu.limits.maxStorageBuffersPerShaderStage - FIRST_SOURCE,
+    buffers: run.work.device.gpu.limits.maxStorageBuffersPerShaderStage - OTHER_BINDINGS,
   }
 }
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { isEverything, storedIntervals } from '../../../../gpu/relational/selection/intervals.js'
-import type { Interval } from '../../../../gpu/relational/selection/selection-types.js'
-import { ordered } from './model.js'
+import type { Interval } from '../../../../gpu/relational/expressions/value-set.js'
+import { isEverything, storedIntervals } from '../../../../gpu/relational/expressions/value-set.js'
+import { ordered } from '../selection/model.js'
 
 /** Bits that lie where something changes, and others. */
 const anyWord = fc.oneof(

@@ -1,8 +1,19 @@
 import type { ValueType } from '../../../protocol/query/tree.js'
 import { valueWords } from '../query/query-column.js'
-import type { Interval } from './selection-types.js'
 
-/** A set of values as kernels test it (`value-tests.wesl`): how far a value is from `lowest`, modulo 2^bits, decides. */
+/** Neighbouring values, both ends included, as unsigned numbers in the order of what they stand for. */
+export interface Interval {
+  readonly low: bigint
+  readonly high: bigint
+}
+
+/** Which values of a column satisfy a condition: disjoint intervals, ascending and not touching, and perhaps null. */
+export interface ValueSet {
+  readonly intervals: readonly Interval[]
+  readonly nulls: boolean
+}
+
+/** Values as kernels test them (`within.ts`): how far a value is from `lowest`, modulo 2^bits, decides. */
 export interface StoredIntervals {
   readonly bits: 32 | 64
   readonly lowest: bigint
