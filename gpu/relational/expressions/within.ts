@@ -54,8 +54,8 @@ function bitTable(intervals: readonly Interval[], last: number): Uint32Array {
   return table
 }
 
-const HAS_BIT = `fn has_bit(distance: u32, table: u32, zeros: u32) -> u32 {
-  return (tables[table + min(distance / 32u, zeros)] >> (distance % 32u)) & 1u;
+const HAS_BIT = `fn has_bit(distance: u32, first: u32, zeros: u32) -> u32 {
+  return (tables[first + min(distance / 32u, zeros)] >> (distance % 32u)) & 1u;
 }`
 
 /** Bounds are where intervals begin and where they are over, by turns: the last one that is not above the distance is searched, by halves. */
@@ -72,10 +72,10 @@ function inList(code: RowText, { bits, intervals }: StoredIntervals, distance: s
     : code.define('later_bound', LATER_BOUND)
   const name = `in_${isWide ? 'wide_' : ''}list_${steps}`
   const halves = Array.from({ length: steps }, (_, i) => {
-    return `  last = ${later}(distance, list, last, min(last + ${2 ** (steps - 1 - i)}u, count - 1u));`
+    return `  last = ${later}(distance, first, last, min(last + ${2 ** (steps - 1 - i)}u, count - 1u));`
   })
   const text = [
-    `fn ${name}(distance: ${isWide ? 'vec2u' : 'u32'}, list: u32, count: u32) -> u32 {`,
+    `fn ${name}(distance: ${isWide ? 'vec2u' : 'u32'}, first: u32, count: u32) -> u32 {`,
     '  var last = 0u;',
     ...halves,
     '  return 1u - last % 2u;',
@@ -84,11 +84,11 @@ function inList(code: RowText, { bits, intervals }: StoredIntervals, distance: s
   return `${code.define(name, text.join('\n'))}(${distance}, ${code.table(list)}, ${code.word(bounds.length)})`
 }
 
-const LATER_BOUND = `fn later_bound(distance: u32, list: u32, last: u32, next: u32) -> u32 {
-  return select(last, next, tables[list + next] <= distance);
+const LATER_BOUND = `fn later_bound(distance: u32, first: u32, last: u32, next: u32) -> u32 {
+  return select(last, next, tables[first + next] <= distance);
 }`
 
-const LATER_WIDE_BOUND = `fn later_wide_bound(distance: vec2u, list: u32, last: u32, next: u32) -> u32 {
-  let bound = vec2u(tables[list + 2u * next], tables[list + 2u * next + 1u]);
+const LATER_WIDE_BOUND = `fn later_wide_bound(distance: vec2u, first: u32, last: u32, next: u32) -> u32 {
+  let bound = vec2u(tables[first + 2u * next], tables[first + 2u * next + 1u]);
   return select(next, last, less_wide(distance, bound));
 }`

@@ -1,4 +1,12 @@
-import { type Column, columnOf, concatenate, valueAt } from '../../../protocol/columns.js'
+import {
+  asBytes,
+  type Column,
+  columnOf,
+  concatenate,
+  numberColumn,
+  valueAt,
+} from '../../../protocol/columns.js'
+import { WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { ColumnType } from '../../../protocol/relation.js'
 import { type ScalarKey, TupleEncoder } from '../../../protocol/tuple-key.js'
@@ -40,31 +48,24 @@ export function asksForNaN({ type, set }: KeyCondition): boolean {
  */
 export function indexKeys(conditions: readonly KeyCondition[], columns: number): IndexKeys {
   const last = conditions.at(-1)!
-  const intervals = last.set.intervals.flatMap((interval) => numbersOf(interval, last.type))
   const isWhole = conditions.length === columns
+  const leading = leadingScalars(conditions)
+  // A value that no row has begins no key.
+  const intervals =
+    leading === undefined ? [] : last.set.intervals.flatMap((interval) => numbersOf(interval, last.type))
   const points = isWhole ? intervals.filter(({ low, high }) => low === high) : []
   const ranges = isWhole ? intervals.filter(({ low, high }) => low !== high) : intervals
-  if (columns === 1) {
-    const encode = (numbers: readonly bigint[]) => singleKeys(last, numbers)
-    return {
-      points: encode(points.map(({ low }) => low)),
-      pointCount: points.length,
-      from: encode(ranges.map(({ low }) => low)),
-      to: encode(ranges.map(({ high }) => high)),
-      rangeCount: ranges.length,
-    }
+  const encode = (numbers: readonly bigint[]) => {
+    const keys = numbers.map((number) => [...(leading ?? []), scalarOf(last, number)])
+    return columns === 1 ? singleKeys(last.type, keys.flat()) : tupleKeys(conditions, keys)
   }
-  // A value that no row has begins no key.
-  const leading = leadingScalars(conditions)
-  const tuples = (numbers: readonly bigint[]) => tupleKeys(conditions, leading ?? [], numbers)
-  const [asked, spans] = leading === undefined ? [[], []] : [points, ranges]
-  const to = tuples(spans.map(({ high }) => high))
+  const to = encode(ranges.map(({ high }) => high))
   return {
-    points: tuples(asked.map(({ low }) => low)),
-    pointCount: asked.length,
-    from: tuples(spans.map(({ low }) => low)),
-    to: isWhole ? to : columnOf(spans.map((_, i) => behind(valueAt(to, i)))),
-    rangeCount: spans.length,
+    points: encode(points.map(({ low }) => low)),
+    pointCount: points.length,
+    from: encode(ranges.map(({ low }) => low)),
+    to: isWhole ? to : columnOf(ranges.map((_, i) => behind(valueAt(to, i)))),
+    rangeCount: ranges.length,
   }
 }
 
@@ -90,35 +91,19 @@ function numbersOf(interval: Interval, type: ColumnType): readonly Interval[] {
 }
 
 /** Keys of an index over one column. */
-function singleKeys({ type, dictionary }: KeyCondition, numbers: readonly bigint[]): Column {
+function singleKeys(type: ColumnType, scalars: readonly ScalarKey[]): Column {
   if (type === 'string') {
     const encoder = new TextEncoder()
-    return columnOf(numbers.map((number) => encoder.encode(dictionary?.at(Number(number)) ?? '')))
+    return columnOf(scalars.map((text) => encoder.encode(`${text}`)))
   }
-  const width = type === 'u64' || type === 'i64' ? 8 : 4
-  const bytes = new Uint8Array(numbers.length * width)
-  const view = new DataView(bytes.buffer)
-  numbers.forEach((number, i) => {
-    if (width === 8) view.setBigUint64(i * 8, type === 'i64' ? number ^ (SIGN << 32n) : number, true)
-    else view.setUint32(i * 4, Number(wireWord(number, type)), true)
-  })
-  return { bytes, width }
+  const keys = numberColumn(type, scalars, () => new WarpdexError('INTERNAL', 'a key is of another type'))
+  return { bytes: asBytes(keys), width: keys.BYTES_PER_ELEMENT }
 }
 
-function wireWord(number: bigint, type: ColumnType): bigint {
-  if (type === 'u32') return number
-  if (type === 'i32' || number >= SIGN) return number ^ SIGN
-  return number ^ 0xffffffffn
-}
-
-/** Leading parts of tuples: these values, and of the last condition's column these numbers. */
-function tupleKeys(
-  conditions: readonly KeyCondition[],
-  leading: readonly ScalarKey[],
-  numbers: readonly bigint[],
-): Column {
+/** Tuples, or leading parts of them. */
+function tupleKeys(conditions: readonly KeyCondition[], tuples: readonly (readonly ScalarKey[])[]): Column {
   const encoder = new TupleEncoder(conditions.map(({ type }) => type))
-  for (const number of numbers) encoder.add([...leading, scalarOf(conditions.at(-1)!, number)])
+  for (const tuple of tuples) encoder.add(tuple)
   return encoder.column()
 }
 
@@ -127,7 +112,7 @@ function scalarOf({ type, dictionary }: KeyCondition, number: bigint): ScalarKey
     case 'string':
       return dictionary?.at(Number(number)) ?? ''
     case 'f32':
-      return new Float32Array(Uint32Array.of(Number(wireWord(number, type))).buffer)[0]!
+      return floatOf(number)
     case 'u32':
       return Number(number)
     case 'i32':
@@ -137,6 +122,11 @@ function scalarOf({ type, dictionary }: KeyCondition, number: bigint): ScalarKey
     case 'i64':
       return number - (SIGN << 32n)
   }
+}
+
+function floatOf(number: bigint): number {
+  const bits = number >= SIGN ? number ^ SIGN : number ^ 0xffffffffn
+  return new Float32Array(Uint32Array.of(Number(bits)).buffer)[0]!
 }
 
 /** What stands behind all keys that begin with these bytes, and before those that are greater. */
