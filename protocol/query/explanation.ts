@@ -33,13 +33,13 @@ export function qError(estimatedRows: number, rows: number): number {
 }
 
 /** What a join was estimated to take, and the algorithms that were thought to take longer, the best first. */
-export interface JoinExplanation {
+export interface JoinExplanation extends JoinEstimate {
+  readonly alternatives: readonly JoinEstimate[]
+}
+
+interface JoinEstimate {
   readonly algorithm: JoinAlgorithm
   readonly estimatedMilliseconds: number
-  readonly alternatives: readonly {
-    readonly algorithm: JoinAlgorithm
-    readonly estimatedMilliseconds: number
-  }[]
 }
 
 /** How a selection was planned and what came of it: of the largest of its tables, where it had several. */

@@ -16,44 +16,44 @@ export function pruneColumns(root: TypedNode): TypedNode {
 }
 
 function prune(node: TypedNode, needed: ReadonlySet<number>): Pruned {
+  const { node: pruned, kept } = pruneInputs(node, needed)
+  return { node: { ...pruned, columns: kept.map((column) => node.columns[column]!) }, kept }
+}
+
+function pruneInputs(node: TypedNode, needed: ReadonlySet<number>): Pruned {
+  const kept = [...needed].sort((a, b) => a - b)
   switch (node.op) {
     case 'scan':
-      return keeping(node, needed, (kept) => ({ ...node, kept: kept.map((column) => node.kept[column]!) }))
-    case 'where':
-      return keeping(node, needed, (kept) => {
-        const given = kept.map((column) => node.kept[column]!)
-        const input = prune(node.input, new Set([...given, ...columnsRead(node.condition)]))
-        const condition = renumber(node.condition, input.kept)
-        return {
-          ...node,
-          input: input.node,
-          condition,
-          kept: given.map((column) => input.kept.indexOf(column)),
-        }
-      })
+      return { node: { ...node, kept: kept.map((column) => node.kept[column]!) }, kept }
+    case 'where': {
+      const given = kept.map((column) => node.kept[column]!)
+      const input = prune(node.input, new Set([...given, ...columnsRead(node.condition)]))
+      const condition = renumber(node.condition, input)
+      const numbers = given.map((column) => input.kept.indexOf(column))
+      return { node: { ...node, input: input.node, condition, kept: numbers }, kept }
+    }
     case 'limit': {
       const input = prune(node.input, needed)
-      return { node: { ...node, ...narrowed(node, input.kept), input: input.node }, kept: input.kept }
+      return { node: { ...node, input: input.node }, kept: input.kept }
     }
     case 'orderBy': {
       const input = prune(node.input, new Set([...needed, ...node.by.map(({ column }) => column)]))
       const by = node.by.map((key) => ({ ...key, column: input.kept.indexOf(key.column) }))
-      return { node: { ...node, ...narrowed(node, input.kept), input: input.node, by }, kept: input.kept }
+      return { node: { ...node, input: input.node, by }, kept: input.kept }
     }
-    case 'project':
-      return keeping(node, needed, (kept) => {
-        const values = kept.map((column) => node.values[column]!)
-        const input = prune(node.input, new Set(values.flatMap(columnsRead)))
-        return { ...node, input: input.node, values: values.map((value) => renumber(value, input.kept)) }
-      })
+    case 'project': {
+      const values = kept.map((column) => node.values[column]!)
+      const input = prune(node.input, new Set(values.flatMap(columnsRead)))
+      return {
+        node: { ...node, input: input.node, values: values.map((value) => renumber(value, input)) },
+        kept,
+      }
+    }
     case 'groupBy':
-      return pruneGroups(node, needed)
+      return pruneGroups(node, kept)
     case 'join':
-      return pruneJoin(node, needed)
-    case 'product': {
-      const { left, right, kept } = pruneSides(node, needed, [], [])
-      return { node: { ...node, ...narrowed(node, kept), left: left.node, right: right.node }, kept }
-    }
+    case 'product':
+      return pruneSides(node, needed)
     case 'distinct':
       return { node: { ...node, input: pruneColumns(node.input) }, kept: [...node.columns.keys()] }
     default: {
@@ -64,66 +64,42 @@ function prune(node: TypedNode, needed: ReadonlySet<number>): Pruned {
 }
 
 /** All keys stay: they say which rows there are. */
-function pruneGroups(node: NodeOf<'groupBy'>, needed: ReadonlySet<number>): Pruned {
+function pruneGroups(node: NodeOf<'groupBy'>, needed: readonly number[]): Pruned {
   const { length } = node.keys
-  return keeping(node, new Set([...node.keys.keys(), ...needed]), (kept) => {
-    const aggregates = kept.slice(length).map((column) => node.aggregates[column - length]!)
-    const values = aggregates.flatMap(({ value }) => (value === undefined ? [] : [value]))
-    const input = prune(node.input, new Set([...node.keys, ...values].flatMap(columnsRead)))
-    return {
-      ...node,
-      input: input.node,
-      keys: node.keys.map((key) => renumber(key, input.kept)),
-      aggregates: aggregates.map(({ value, ...rest }) => ({
-        ...rest,
-        value: value && renumber(value, input.kept),
-      })),
-    }
-  })
-}
-
-function pruneJoin(node: NodeOf<'join'>, needed: ReadonlySet<number>): Pruned {
-  const { pairs } = node.condition
-  const ofLeft = pairs.map(([column]) => column)
-  const ofRight = pairs.map(([, column]) => column)
-  const { left, right, kept } = pruneSides(node, needed, ofLeft, ofRight)
-  const renumbered = pairs.map(([l, r]) => [left.kept.indexOf(l), right.kept.indexOf(r)] as const)
-  const condition = { ...node.condition, pairs: renumbered }
-  const pruned = { ...node, ...narrowed(node, kept), left: left.node, right: right.node, condition }
-  return { node: pruned, kept }
+  const behind = needed.filter((column) => column >= length)
+  const aggregates = behind.map((column) => node.aggregates[column - length]!)
+  const values = aggregates.flatMap(({ value }) => value ?? [])
+  const input = prune(node.input, new Set([...node.keys, ...values].flatMap(columnsRead)))
+  const pruned: TypedNode = {
+    ...node,
+    input: input.node,
+    keys: node.keys.map((key) => renumber(key, input)),
+    aggregates: aggregates.map(({ function: fn, value }) => ({
+      function: fn,
+      value: value && renumber(value, input),
+    })),
+  }
+  return { node: pruned, kept: [...node.keys.keys(), ...behind] }
 }
 
 /** Columns of the right side come after those of the left, unless the node gives the left side's only. */
-function pruneSides(
-  { left, right, columns }: NodeOf<'join' | 'product'>,
-  needed: ReadonlySet<number>,
-  ofLeft: readonly number[],
-  ofRight: readonly number[],
-): { readonly left: Pruned; readonly right: Pruned; readonly kept: readonly number[] } {
-  const width = left.columns.length
+function pruneSides(node: NodeOf<'join' | 'product'>, needed: ReadonlySet<number>): Pruned {
+  const pairs = node.op === 'join' ? node.condition.pairs : []
+  const width = node.left.columns.length
   const above = [...needed]
-  const prunedLeft = prune(left, new Set([...ofLeft, ...above.filter((column) => column < width)]))
+  const ofLeft = [...pairs.map(([column]) => column), ...above.filter((column) => column < width)]
   const behind = above.filter((column) => column >= width).map((column) => column - width)
-  const prunedRight = prune(right, new Set([...ofRight, ...behind]))
-  const rightKept = columns.length > width ? prunedRight.kept.map((column) => column + width) : []
-  return { left: prunedLeft, right: prunedRight, kept: [...prunedLeft.kept, ...rightKept] }
-}
-
-/** A node of which exactly the needed columns stay. */
-function keeping<Node extends TypedNode>(
-  node: Node,
-  needed: ReadonlySet<number>,
-  prunedTo: (kept: readonly number[]) => Node,
-): Pruned {
-  const kept = [...needed].sort((a, b) => a - b)
-  return { node: { ...prunedTo(kept), ...narrowed(node, kept) }, kept }
-}
-
-function narrowed({ columns }: TypedNode, kept: readonly number[]): Pick<TypedNode, 'columns'> {
-  return { columns: kept.map((column) => columns[column]!) }
+  const left = prune(node.left, new Set(ofLeft))
+  const right = prune(node.right, new Set([...pairs.map(([, column]) => column), ...behind]))
+  const rightKept = node.columns.length > width ? right.kept.map((column) => column + width) : []
+  const kept = [...left.kept, ...rightKept]
+  const pruned = { ...node, left: left.node, right: right.node }
+  if (pruned.op === 'product') return { node: pruned, kept }
+  const renumbered = pairs.map(([l, r]) => [left.kept.indexOf(l), right.kept.indexOf(r)] as const)
+  return { node: { ...pruned, condition: { ...pruned.condition, pairs: renumbered } }, kept }
 }
 
 /** An expression over an input of which only some columns are left. */
-function renumber(expression: TypedExpression, kept: readonly number[]): TypedExpression {
+function renumber(expression: TypedExpression, { kept }: Pruned): TypedExpression {
   return mapColumns(expression, (column) => kept.indexOf(column))
 }

@@ -244,7 +244,7 @@ export class Queries {
           // Why it was to end says more than what came of that.
           cursor.refuse()
           if (!(error instanceof QueriesFull)) throw error
-          await share.wait(error, refuse)
+          await this.#memory.wait(share, error, refuse)
         }
       }
     } finally {
@@ -263,7 +263,7 @@ export class Queries {
       const device = await this.#host.device()
       const kernels = await this.#kernelsOf(device)
       const lane = device.turns.lane({ refuse, onSlice: () => this.#slices++ })
-      const scratch = device.scratch((bytes) => share.admit(bytes), lane)
+      const scratch = device.scratch((bytes) => this.#memory.admit(share, bytes), lane)
       share.scratch = scratch
       try {
         const work = new DeviceWork(device, kernels, scratch)

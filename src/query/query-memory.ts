@@ -30,11 +30,15 @@ const LOOK_MS = 50
 
 /** A query needs more memory than others have left. */
 export class QueriesFull extends WarpdexError {
-  constructor(all: number) {
+  /** That it would hold. */
+  readonly bytes: number
+
+  constructor(bytes: number, all: number) {
     super(
       'OVERLOADED',
       `the queries that run leave too little of the ${all} bytes that all may take together; ask again when some of them have ended, ask fewer at a time or for less, or raise --query-memory-in-all`,
     )
+    this.bytes = bytes
   }
 }
 
@@ -80,12 +84,15 @@ export class QueryMemory {
 
   enter(result: QueryResultState): QueryShare {
     for (const share of this.#shares) if (share.isOver && share.bytes === 0) this.#shares.delete(share)
-    const share = new QueryShare(this, this.#arrived++, result)
+    const share = new QueryShare(this.#arrived++, result)
     this.#shares.add(share)
     return share
   }
 
-  /** @throws WarpdexError `TOO_LARGE`, `QueriesFull` */
+  /**
+   * Refuses a buffer with which a query would hold so many bytes.
+   * @throws WarpdexError `TOO_LARGE`, `QueriesFull`
+   */
   admit(share: QueryShare, bytes: number): void {
     const { each, all } = this.limits
     if (bytes > each) {
@@ -97,20 +104,28 @@ export class QueryMemory {
     if (bytes <= Math.max(LIMITS.queryFreeBytes, share.reserved)) return
     const elder = this.#line[0]
     const isFirst = elder === undefined || share.number < elder.number
-    if (!isFirst || this.#taken(share) + bytes > all) throw new QueriesFull(all)
+    if (!isFirst || this.#taken(share) + bytes > all) throw new QueriesFull(bytes, all)
     share.reserved = bytes
   }
 
   /**
-   * Waits until there are so many bytes for a query that holds nothing, and sets them aside.
-   * @param refuse throws where it is not to wait any longer
+   * Waits until there is room for a query that holds nothing, and sets that aside.
+   * @param full what it was put off with, and fails with where it cannot be begun again, or has waited for `queryWaitSeconds` in all
+   * @param refuse throws where nobody waits for the query
    */
-  async reserve(share: QueryShare, bytes: number, refuse: () => void): Promise<void> {
+  async wait(share: QueryShare, full: QueriesFull, refuse: () => void): Promise<void> {
+    if (share.result.hasBegun) throw full
+    share.until ??= performance.now() + LIMITS.queryWaitSeconds * 1000
+    share.wanted = Math.max(share.wanted, full.bytes)
+    share.reserved = 0
+    const { each, all } = this.limits
+    const bytes = Math.min(each, 2 * share.wanted)
     const place = this.#line.findIndex(({ number }) => number > share.number)
     this.#line.splice(place < 0 ? this.#line.length : place, 0, share)
     try {
-      while (this.#line[0] !== share || this.#taken(share) + bytes > this.limits.all) {
+      while (this.#line[0] !== share || this.#taken(share) + bytes > all) {
         refuse()
+        if (performance.now() >= share.until) throw full
         await setTimeout(LOOK_MS)
       }
       share.reserved = bytes
@@ -122,7 +137,7 @@ export class QueryMemory {
   /** What is set aside for others than one, and waits of their results. */
   #taken(than: QueryShare): number {
     let sum = 0
-    for (const share of this.#shares) if (share !== than) sum += share.reserved + share.resultBytes
+    for (const share of this.#shares) if (share !== than) sum += share.reserved + share.result.bytes
     return sum
   }
 }
@@ -131,59 +146,24 @@ export class QueryMemory {
 export class QueryShare {
   /** In order of arrival. */
   readonly number: number
+  readonly result: QueryResultState
   /** Bytes of memory on the device that are set aside. */
   reserved = 0
+  /** The most that it has asked for when there was too little. */
+  wanted = 0
+  /** When it has waited for room for long enough, by `performance.now()`. */
+  until: number | undefined
   isOver = false
   /** Where it takes memory. */
   scratch: { readonly heldBytes: number } | undefined
-  readonly #memory: QueryMemory
-  readonly #result: QueryResultState
-  /** The most that it has asked for when there was too little. */
-  #wanted = 0
-  #until: number | undefined
 
-  constructor(memory: QueryMemory, number: number, result: QueryResultState) {
-    this.#memory = memory
+  constructor(number: number, result: QueryResultState) {
     this.number = number
-    this.#result = result
+    this.result = result
   }
 
   get bytes(): number {
-    return (this.scratch?.heldBytes ?? 0) + this.resultBytes
-  }
-
-  get resultBytes(): number {
-    return this.#result.bytes
-  }
-
-  /**
-   * Refuses a buffer with which it would hold so many bytes.
-   * @throws WarpdexError `TOO_LARGE`, `QueriesFull`
-   */
-  admit(bytes: number): void {
-    try {
-      this.#memory.admit(this, bytes)
-    } catch (error) {
-      if (error instanceof QueriesFull) this.#wanted = Math.max(this.#wanted, bytes)
-      throw error
-    }
-  }
-
-  /**
-   * Waits for room, when it holds nothing.
-   * @param full what it was put off with, and fails with where it cannot be begun again, or has waited for `queryWaitSeconds` in all
-   * @param refuse throws where nobody waits for the query
-   */
-  async wait(full: QueriesFull, refuse: () => void): Promise<void> {
-    if (this.#result.hasBegun) throw full
-    this.#until ??= performance.now() + LIMITS.queryWaitSeconds * 1000
-    const until = this.#until
-    this.reserved = 0
-    const bytes = Math.min(this.#memory.limits.each, 2 * this.#wanted)
-    await this.#memory.reserve(this, bytes, () => {
-      refuse()
-      if (performance.now() >= until) throw full
-    })
+    return (this.scratch?.heldBytes ?? 0) + this.result.bytes
   }
 
   /** The query is over; what waits of its result still counts. */

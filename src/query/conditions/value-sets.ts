@@ -40,26 +40,8 @@ export function unionOf(sets: readonly ValueSet[]): ValueSet {
  */
 export function intersectionOf(sets: readonly ValueSet[], last: bigint): ValueSet {
   if (sets.length === 1) return sets[0]!
-  if (sets.length === 2) return intersection(sets[0]!, sets[1]!)
-  // One after the other would go through all that is left each time.
   const outside = unionOf(sets.map((set) => complement(set, last)))
   return complement(outside, last)
-}
-
-function intersection(a: ValueSet, b: ValueSet): ValueSet {
-  const intervals: Interval[] = []
-  let i = 0
-  let j = 0
-  while (i < a.intervals.length && j < b.intervals.length) {
-    const x = a.intervals[i]!
-    const y = b.intervals[j]!
-    const low = x.low > y.low ? x.low : y.low
-    const high = x.high < y.high ? x.high : y.high
-    if (low <= high) intervals.push({ low, high })
-    if (x.high < y.high) i++
-    else j++
-  }
-  return { intervals, nulls: a.nulls && b.nulls }
 }
 
 /** What is not in the set: of the values up to `last`, and null. */
