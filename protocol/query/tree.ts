@@ -57,6 +57,10 @@ export interface Aggregate {
   readonly value?: Expression | undefined
 }
 
+/**
+ * `left`, `right` and `full` also return the rows of those sides that match nothing; `semi` and `anti` the left rows that match
+ * something or nothing, each once.
+ */
 export const JOIN_KINDS = ['inner', 'left', 'right', 'full', 'semi', 'anti'] as const
 export type JoinKind = (typeof JOIN_KINDS)[number]
 

@@ -17,29 +17,29 @@ import { usedStrings } from './used-strings.js'
 /** Rows of one word of a validity bitmap. */
 const WORD_ROWS = 32
 
-/** What an append makes of a column's strings. */
-interface PreparedStrings {
+/** What a column's strings become when others come. */
+interface GrownStrings {
   readonly strings: StringDictionary
-  /** New numbers of the strings that are there, if any changes. */
-  readonly moved: Uint32Array | undefined
-  /** Numbers of the strings of each batch. */
-  readonly added: readonly Uint32Array[]
-}
-
-/** What a column's strings become when another's come. */
-interface TakenStrings {
-  readonly strings: StringDictionary
-  /** New numbers of those that are there, if any changes, and of all of the other's, if they are others there. */
+  /** New numbers of those that are there, if any changes. */
   readonly moved?: Uint32Array | undefined
-  readonly added?: Uint32Array | undefined
+  /** Of what comes, part by part: new numbers of all of its strings, if they are others here. */
+  readonly added?: readonly Uint32Array[]
 }
 
-/** Batches for which a column has room, and which have changed nothing yet. */
+/** Rows to be added, from the host or the device. */
+interface NewRows {
+  readonly rows: number
+  readonly values: Uint8Array | GPUBuffer
+  /** Undefined where all rows have a value. */
+  readonly validity: GPUBuffer | undefined
+  /** What is to be uploaded to `validity`. */
+  readonly bits?: Uint8Array | undefined
+}
+
+/** Rows for which a column has room, and which have changed nothing yet. */
 export interface PreparedValues {
-  readonly batches: readonly (ColumnValues & { readonly rows: number })[]
-  /** Room for the validity of each batch that has one. */
-  readonly bits: readonly (GPUBuffer | undefined)[]
-  readonly strings: PreparedStrings | undefined
+  readonly parts: readonly NewRows[]
+  readonly strings: GrownStrings | undefined
   /** A bitmap for a column that has had none, with its words. */
   readonly validity: Region | undefined
 }
@@ -129,39 +129,35 @@ export class StoredColumn {
     scratch: Scratch,
   ): Promise<PreparedValues> {
     const own = batches.map(({ rows, columns }) => ({ rows, ...columnOf(columns, this.definition) }))
-    const rows = own.reduce((sum, batch) => sum + batch.rows, 0)
     const strings = this.#strings && mergeAll(this.#strings, own)
-    await (isTight ? this.#values.fit(rows) : this.#values.reserve(rows))
-    const words = Math.ceil((this.rows + rows) / WORD_ROWS)
-    const bits = own.map(({ validity }) => validity && scratch.bytes(validity.byteLength))
-    if (this.#validity !== undefined) {
-      await this.#validity.reserve(words - this.#validity.records)
-      return { batches: own, bits, strings, validity: undefined }
-    }
-    const hasNulls = own.some(({ validity }) => validity !== undefined)
-    const validity = hasNulls ? await validityRegion(this.#device, this.definition, words) : undefined
-    return { batches: own, bits, strings, validity }
+    const parts = own.map(({ rows, values, validity: bits }): NewRows => {
+      return { rows, values, validity: bits && scratch.bytes(bits.byteLength), bits }
+    })
+    return this.#makeRoom(parts, strings, isTight)
   }
 
   discard({ validity }: PreparedValues): void {
     validity?.destroy()
   }
 
-  /** Adds the values of prepared batches. What is recorded must be submitted before anything reads the column. */
-  apply({ batches, bits, strings, validity }: PreparedValues, recorder: Recorder, scratch: Scratch): void {
+  /** Adds prepared rows. What is recorded must be submitted before anything reads the column. */
+  apply({ parts, strings, validity }: PreparedValues, recorder: Recorder, scratch: Scratch): void {
     const before = this.rows
     if (validity !== undefined) {
       this.#validity = validity
       this.#addValidity(recorder, undefined, 0, before)
     }
     if (strings?.moved !== undefined) this.#renumber(strings.moved, 0, before, recorder, scratch)
-    batches.forEach((batch, i) => {
-      const first = this.#values.take(batch.rows)
-      const width = columnWords(this.definition.type) * 4
-      this.#device.upload(this.#values.buffer, batch.values, first * width, recorder)
-      if (batch.validity !== undefined) this.#device.upload(bits[i]!, batch.validity, 0, recorder)
-      this.#addValidity(recorder, bits[i], first, batch.rows)
-      if (strings !== undefined) this.#renumber(strings.added[i], first, batch.rows, recorder, scratch)
+    const width = columnWords(this.definition.type) * 4
+    parts.forEach(({ rows, values, validity, bits }, i) => {
+      const first = this.#values.take(rows)
+      const { buffer } = this.#values
+      if (values instanceof Uint8Array) this.#device.upload(buffer, values, first * width, recorder)
+      else recorder.copy(values, 0, buffer, first * width, rows * width)
+      if (validity !== undefined && bits !== undefined) this.#device.upload(validity, bits, 0, recorder)
+      this.#addValidity(recorder, validity, first, rows)
+      const numbers = strings?.added?.[i]
+      if (numbers !== undefined) this.#renumber(numbers, first, rows, recorder, scratch)
     })
     if (strings !== undefined) this.#strings = strings.strings
   }
@@ -174,21 +170,9 @@ export class StoredColumn {
   async take(work: DeviceWork, source: QueryColumn, rows: number, isTight: boolean): Promise<void> {
     const strings = this.#strings && (await this.#mergeUsed(work, source, rows))
     await work.submitted()
-    await (isTight ? this.#values.fit(rows) : this.#values.reserve(rows))
     const validity = this.definition.nullable ? source.validity : undefined
-    if (validity !== undefined || this.#validity !== undefined) await this.#takeValidity(work, validity, rows)
-    const before = this.rows
-    if (strings?.moved !== undefined) {
-      this.#renumber(strings.moved, 0, before, work.recorder, work.scratch)
-    }
-    const first = this.#values.take(rows)
-    const width = columnWords(this.definition.type) * 4
-    work.recorder.copy(source.values, 0, this.#values.buffer, first * width, rows * width)
-    if (strings === undefined) return
-    if (strings.added !== undefined) {
-      this.#renumber(strings.added, first, rows, work.recorder, work.scratch)
-    }
-    this.#strings = strings.strings
+    const prepared = await this.#makeRoom([{ rows, values: source.values, validity }], strings, isTight)
+    this.apply(prepared, work.recorder, work.scratch)
   }
 
   /** Gives back what is beyond its rows, where the device has room for the copy. */
@@ -202,31 +186,35 @@ export class StoredColumn {
     this.#validity?.destroy()
   }
 
-  async #takeValidity(work: DeviceWork, validity: GPUBuffer | undefined, rows: number): Promise<void> {
-    const before = this.rows
-    const words = Math.ceil((before + rows) / WORD_ROWS)
-    if (this.#validity === undefined) {
-      this.#validity = await validityRegion(this.#device, this.definition, words)
-      this.#addValidity(work.recorder, undefined, 0, before)
-    } else {
-      await this.#validity.reserve(words - this.#validity.records)
-    }
-    this.#addValidity(work.recorder, validity, before, rows)
+  async #makeRoom(
+    parts: readonly NewRows[],
+    strings: GrownStrings | undefined,
+    isTight: boolean,
+  ): Promise<PreparedValues> {
+    const rows = parts.reduce((sum, part) => sum + part.rows, 0)
+    await (isTight ? this.#values.fit(rows) : this.#values.reserve(rows))
+    const words = Math.ceil((this.rows + rows) / WORD_ROWS)
+    await this.#validity?.reserve(words - this.#validity.records)
+    const needsBits = this.#validity === undefined && parts.some(({ validity }) => validity !== undefined)
+    const validity = needsBits ? await validityRegion(this.#device, this.definition, words) : undefined
+    return { parts, strings, validity }
   }
 
   /** One dictionary for what is there and what comes: all of the other one where it is no longer than the column, else what its rows have of it. */
-  async #mergeUsed(work: DeviceWork, source: QueryColumn, rows: number): Promise<TakenStrings> {
+  async #mergeUsed(work: DeviceWork, source: QueryColumn, rows: number): Promise<GrownStrings> {
     const { dictionary } = source
     const known = this.#strings ?? new StringDictionary()
     if (dictionary === undefined || dictionary === known || rows === 0) return { strings: known }
-    if (dictionary.size <= rows) return this.rows === 0 ? { strings: dictionary } : known.merge(dictionary)
+    if (dictionary.size <= rows) {
+      return this.rows === 0 ? { strings: dictionary } : mergeAll(known, [{ strings: dictionary }])
+    }
     const used = await usedStrings(work, source, dictionary, rows)
     const { strings, moved, added } = known.merge(dictionary.choose(used))
     const numbers = new Uint32Array(dictionary.size)
     used.forEach((code, i) => {
       numbers[code] = added[i]
     })
-    return { strings, moved, added: numbers }
+    return { strings, moved, added: [numbers] }
   }
 
   /** @param bits undefined where all rows have a value */
@@ -275,7 +263,7 @@ function columnOf(columns: RelationBatch['columns'], { name, type }: ColumnDefin
   )
 }
 
-function mergeAll(known: StringDictionary, batches: readonly ColumnValues[]): PreparedStrings {
+function mergeAll(known: StringDictionary, batches: readonly Pick<ColumnValues, 'strings'>[]): GrownStrings {
   let strings = known
   let moved: Uint32Array | undefined
   const added: Uint32Array[] = []

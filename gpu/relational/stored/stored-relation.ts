@@ -3,7 +3,6 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import { type ColumnDefinition, columnWords } from '../../../protocol/relation.js'
 import type { RelationBatch } from '../../../protocol/relation-batch.js'
 import type { Device } from '../../device/device.js'
-import type { Recorder } from '../../device/recorder.js'
 import type { ImagePart, RegionStats, StructureImage } from '../../index-structure.js'
 import { copiedParts, hostPart, hostParts, type ReadPart } from '../../memory/image-parts.js'
 import type { Region } from '../../memory/region.js'
@@ -15,7 +14,7 @@ import type { Table } from '../query/table.js'
 import { SampleKeeper } from '../relation-sample.js'
 import { Recode } from './recode.js'
 import { columnFromImage } from './restore-column.js'
-import { type ColumnKernels, StoredColumn } from './stored-column.js'
+import { type ColumnKernels, type PreparedValues, StoredColumn } from './stored-column.js'
 
 /** Raised whenever the parts of an image change. */
 const LAYOUT_VERSION = 1
@@ -120,20 +119,15 @@ export class StoredRelation {
   async prepare(batches: readonly RelationBatch[]): Promise<PreparedAppend> {
     const rows = batches.reduce((sum, batch) => sum + batch.rows, 0)
     const isTight = this.#requireRoom(rows)
-    let isRenumbered = false
-    const prepared: (() => void)[] = []
-    const apply: ((recorder: Recorder) => void)[] = []
+    const prepared: { readonly column: StoredColumn; readonly values: PreparedValues }[] = []
     const scratch = this.#device.scratch()
     const discard = () => {
-      for (const each of prepared) each()
+      for (const { column, values } of prepared) column.discard(values)
       scratch.release()
     }
     try {
       for (const column of this.#columns) {
-        const values = await column.prepare(batches, isTight, scratch)
-        isRenumbered ||= values.strings?.moved !== undefined
-        prepared.push(() => column.discard(values))
-        apply.push((recorder) => column.apply(values, recorder, scratch))
+        prepared.push({ column, values: await column.prepare(batches, isTight, scratch) })
       }
     } catch (error) {
       discard()
@@ -143,8 +137,8 @@ export class StoredRelation {
       discard,
       apply: () => {
         const recorder = this.#device.record()
-        for (const each of apply) each(recorder)
-        if (isRenumbered) this.#sample.forget()
+        for (const { column, values } of prepared) column.apply(values, recorder, scratch)
+        if (prepared.some(({ values }) => values.strings?.moved !== undefined)) this.#sample.forget()
         this.#facts.clear()
         recorder.submit()
         scratch.release()
