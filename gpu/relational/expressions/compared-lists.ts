@@ -13,11 +13,8 @@ export interface ComparedList {
   readonly constants: readonly Constant[]
 }
 
-/** So many comparisons of a value are written out one by one. */
-const FEW = 4
-
 /**
- * The operands of `or`s within each other, where many compare one value with constants: as `in` does.
+ * The operands of `or`s within each other, of which some compare one value with constants: as `in` does.
  * @param isKnown whether an operand need not be taken apart
  */
 export function comparedLists(
@@ -26,31 +23,21 @@ export function comparedLists(
   isKnown: (operand: TypedExpression) => boolean,
 ): { readonly lists: readonly ComparedList[]; readonly others: readonly TypedExpression[] } {
   const others: TypedExpression[] = []
-  const compared = new Map<
-    number,
-    { value: TypedExpression; constants: Constant[]; operands: TypedExpression[] }
-  >()
+  const lists = new Map<number, { value: TypedExpression; constants: Constant[] }>()
   const collect = (operand: TypedExpression) => {
-    if (operand.kind === 'or' && !isKnown(operand)) {
-      operand.args.forEach(collect)
-      return
-    }
     const constant = constantOf(operand)
-    if (operand.kind !== 'comparison' || constant === undefined) {
-      others.push(operand)
-      return
-    }
-    const [value] = operand.args
-    const number = numbers.of(value)
-    const list = compared.get(number) ?? { value, constants: [], operands: [] }
-    compared.set(number, list)
-    list.constants.push(constant)
-    list.operands.push(operand)
+    if (isKnown(operand)) others.push(operand)
+    else if (operand.kind === 'or') operand.args.forEach(collect)
+    else if (operand.kind === 'comparison' && constant !== undefined) {
+      const [value] = operand.args
+      const number = numbers.of(value)
+      const list = lists.get(number) ?? { value, constants: [] }
+      lists.set(number, list)
+      list.constants.push(constant)
+    } else others.push(operand)
   }
   collect(expression)
-  const lists = [...compared.values()].filter(({ operands }) => operands.length > FEW)
-  for (const { operands } of compared.values()) if (operands.length <= FEW) others.push(...operands)
-  return { lists, others }
+  return { lists: [...lists.values()], others }
 }
 
 /** What an operand compares a value with, for equality. */

@@ -36,18 +36,8 @@ export class SelectionTimer {
 
   /** What a kernel takes, in nanoseconds: by the device's timestamps, or on the wall where it has none. */
   async timeKernel(record: (recorder: Recorder) => void): Promise<number> {
-    const profiler = this.#device.createProfiler()
-    try {
-      const begin = performance.now()
-      const recorder = this.#device.record(profiler)
-      record(recorder)
-      recorder.submit()
-      await this.#device.workDone()
-      const wall = (performance.now() - begin) * 1e6
-      return sumOf(await profiler?.read()) ?? wall
-    } finally {
-      profiler?.destroy()
-    }
+    const { kernels, wall } = await this.#time(async ({ recorder }) => record(recorder), true)
+    return kernels ?? wall
   }
 
   /**
@@ -59,25 +49,27 @@ export class SelectionTimer {
     rows: number,
     { conditions, plan, output, options }: TimedSelection,
   ): Promise<SelectionTime> {
+    const { selections } = this.#kernels
+    // A count is waited for; what is written after it is not.
+    const { result, ...time } = await this.#time(
+      (work) => selections.run(work, columns, rows, conditions, plan, output, options),
+      output.kind !== 'count',
+    )
+    return { ...time, count: result.count }
+  }
+
+  /** @param isLeft whether the device has something to do still when the work is recorded */
+  async #time<T>(record: (work: DeviceWork) => Promise<T>, isLeft: boolean) {
     const profiler = this.#device.createProfiler()
     const scratch = this.#device.scratch()
     try {
       const work = new DeviceWork(this.#device, this.#kernels, scratch, profiler)
       const begin = performance.now()
-      const { count } = await this.#kernels.selections.run(
-        work,
-        columns,
-        rows,
-        conditions,
-        plan,
-        output,
-        options,
-      )
+      const result = await record(work)
       work.submit()
-      // A count was waited for; what is written after it was not.
-      if (output.kind !== 'count') await this.#device.workDone()
+      if (isLeft) await this.#device.workDone()
       const wall = (performance.now() - begin) * 1e6
-      return { kernels: sumOf(await profiler?.read()), wall, count }
+      return { result, kernels: sumOf(await profiler?.read()), wall }
     } finally {
       scratch.release()
       profiler?.destroy()
