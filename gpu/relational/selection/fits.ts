@@ -46,9 +46,9 @@ const MOST_ROWS = 256
 /** How far apart the granules are that are tried. */
 const STEP = 2 ** (1 / 16)
 
-/** The share of granules in which some row goes on, where a share of all rows does. */
+/** The share of granules of so many rows in which some row goes on, where a share of all rows does independently of each other. */
 export function touchedShare(granule: number, selectivity: number): number {
-  return 1 - (1 - selectivity) ** granule
+  return selectivity >= 1 ? 1 : -Math.expm1(granule * Math.log1p(-selectivity))
 }
 
 /**

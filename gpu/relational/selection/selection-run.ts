@@ -7,10 +7,10 @@ import { bytesOf, type QueryColumn, ROW_BYTES, valueWords } from '../query/query
 import { Table } from '../query/table.js'
 import { columnsOf } from './condition-columns.js'
 import type { Emit, Emitted, Wanted } from './emit.js'
-import type { Entries, Mark, Marked } from './mark.js'
+import type { Entries, Marked } from './mark.js'
 import type { Groups, Test } from './predicate.js'
 import type { Condition, KernelPlan, Selected, SelectionOutput, SelectionPlan } from './selection-types.js'
-import { anyTest, type MatchBy, type MatchTests, marksTest, valuesTest } from './tests.js'
+import { anyTest, type MatchBy, type Matching, marksTest, matchTest, valuesTest } from './tests.js'
 
 /** Rows that a selection begins from, such as those that an index gave: each once. The result has their order. */
 export interface StartRows {
@@ -37,10 +37,8 @@ export interface RunOptions {
 }
 
 /** What the kernels of selections are. */
-export interface SelectionParts {
-  readonly mark: Mark
+export interface SelectionParts extends Matching {
   readonly emit: Emit
-  readonly matches: MatchTests
 }
 
 interface Request {
@@ -142,7 +140,7 @@ export class SelectionRun {
         const strings = column.dictionary?.size ?? 0
         const by =
           this.#request.options.matchBy?.get(number) ?? (strings <= state.bound ? 'dictionary' : 'row')
-        return this.#parts.matches.of(this.#work, condition, column, by)
+        return matchTest(this.#work, this.#parts, condition, column, by)
       }
       case 'any': {
         const branches: Test[][] = []

@@ -8,7 +8,6 @@ import { Mark } from './mark.js'
 import { type RunOptions, type SelectionParts, SelectionRun } from './selection-run.js'
 import { selectionTile } from './selection-tile.js'
 import type { Condition, Selected, SelectionOutput, SelectionPlan } from './selection-types.js'
-import { MatchTests } from './tests.js'
 
 export type { RunOptions, StartRows } from './selection-run.js'
 export type { MatchBy } from './tests.js'
@@ -16,15 +15,13 @@ export type { MatchBy } from './tests.js'
 /** Runs selections by their plans, with a kernel for each shape of a predicate (Sitaridi and Ross §3). */
 export class Selections {
   readonly #parts: SelectionParts
-  readonly #texts: DictionaryTexts
 
   /** @param strategy the one that suits the device, unless given */
   constructor(device: Device, strategy: Strategy = strategyFor(device)) {
     const tile = selectionTile(device, strategy)
     const mark = new Mark(device, tile)
     const emit = new Emit(tile, device.gpu.limits.maxStorageBuffersPerShaderStage)
-    this.#texts = new DictionaryTexts(device)
-    this.#parts = { mark, emit, matches: new MatchTests(this.#texts, mark) }
+    this.#parts = { mark, emit, texts: new DictionaryTexts(device) }
   }
 
   /**
@@ -49,6 +46,6 @@ export class Selections {
 
   /** Destroys what is kept on the device. Only those need it that do not last as long as the device. */
   destroy(): void {
-    this.#texts.destroy()
+    this.#parts.texts.destroy()
   }
 }

@@ -46,34 +46,33 @@ export function expressionTest(expression: TypedExpression, isDear: boolean): Te
 
 type MatchCondition = Extract<Condition, { kind: 'match' }>
 
-/** Brings `match` conditions into a form that kernels evaluate. */
-export class MatchTests {
-  readonly #texts: DictionaryTexts
-  readonly #mark: Mark
+/** What strings are matched with: their dictionaries on the device, and the kernel that goes through one. */
+export interface Matching {
+  readonly texts: DictionaryTexts
+  readonly mark: Mark
+}
 
-  constructor(texts: DictionaryTexts, mark: Mark) {
-    this.#texts = texts
-    this.#mark = mark
+/** A column's string matches a text. */
+export async function matchTest(
+  work: DeviceWork,
+  { texts: dictionaries, mark }: Matching,
+  condition: MatchCondition,
+  column: QueryColumn,
+  by: MatchBy,
+): Promise<Test> {
+  const { dictionary = dictionaryOf([]) } = column
+  // In the order of strings those that begin with a text are neighbours, which the dictionary itself knows.
+  if (condition.match === 'startsWith' && by === 'dictionary') {
+    return valuesTest(column, prefixSet(dictionary, condition))
   }
-
-  async of(work: DeviceWork, condition: MatchCondition, column: QueryColumn, by: MatchBy): Promise<Test> {
-    const { match, text, negated } = condition
-    const { dictionary = dictionaryOf([]) } = column
-    // In the order of strings those that begin with a text are neighbours, which the dictionary itself knows.
-    if (match === 'startsWith' && by === 'dictionary') {
-      return valuesTest(column, prefixSet(dictionary, text, negated))
-    }
-    const texts = await this.#texts.use(work, dictionary)
-    if (texts === undefined) return bitsTest(column, work.upload(hostTable(dictionary, condition)))
-    const matches = (strings: Strings) => textTest(strings, condition, texts, dictionary.size)
-    if (by === 'row') return matches((code) => code.column(column))
-    // A selection over the numbers of the strings.
-    const numbers = { columns: [], bound: dictionary.size, live: undefined, list: undefined }
-    return bitsTest(
-      column,
-      await this.#mark.bits(work, numbers, [[matches((code) => code.computed('string', code.row))]]),
-    )
-  }
+  const texts = await dictionaries.use(work, dictionary)
+  if (texts === undefined) return bitsTest(column, work.upload(hostTable(dictionary, condition)))
+  const matches = (strings: Strings) => textTest(strings, condition, texts, dictionary.size)
+  if (by === 'row') return matches((code) => code.column(column))
+  // A selection over the numbers of the strings.
+  const numbers = { columns: [], bound: dictionary.size, live: undefined, list: undefined }
+  const test = matches((code) => code.computed('string', code.row))
+  return bitsTest(column, await mark.bits(work, numbers, [[test]]))
 }
 
 /** Strings of a row. */
@@ -109,7 +108,7 @@ function bitsTest(column: QueryColumn, bits: GPUBuffer): Test {
   }
 }
 
-function prefixSet(dictionary: StringDictionary, text: string, negated: boolean): ValueSet {
+function prefixSet(dictionary: StringDictionary, { text, negated }: MatchCondition): ValueSet {
   const [first, end] = prefixRange(dictionary, text).map(BigInt) as [bigint, bigint]
   const last = BigInt(dictionary.size) - 1n
   const inside: Interval = { low: first, high: end - 1n }

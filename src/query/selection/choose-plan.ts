@@ -1,7 +1,5 @@
-import { valueWords } from '../../../gpu/relational/query/query-column.js'
 import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import type {
-  ColumnWidth,
   Condition,
   SelectionCosts,
   SelectionOutput,
@@ -14,7 +12,7 @@ import type { EstimatedColumn } from '../estimates/column-sample.js'
 import { Estimates, shareOfAll } from '../estimates/condition-shares.js'
 import { maskOf } from '../estimates/masks.js'
 import { CostModel } from './cost-model.js'
-import { evaluationOf, perMatchedRow } from './evaluation-costs.js'
+import { evaluationOf, perMatchedRow, widthOf } from './evaluation-costs.js'
 import { type Orders, optimise, rankOrder } from './optimise.js'
 import { planCost } from './plans.js'
 
@@ -204,10 +202,6 @@ function modelOf({ planned: conditions, estimates }: Estimated, task: SelectionT
     costs,
     buffers,
   })
-}
-
-function widthOf({ type }: ColumnFacts): ColumnWidth {
-  return valueWords(type) === 2 ? 'wide' : 'word'
 }
 
 /** Strings are matched where they are looked at, or all of the dictionary's beforehand, by the rows that come to them. */

@@ -1,3 +1,4 @@
+import { touchedShare } from '../../../gpu/relational/selection/fits.js'
 import { MOST_UNREAD_WORDS } from '../../../gpu/relational/selection/selection-run.js'
 import type { ColumnWidth, SelectionCosts } from '../../../gpu/relational/selection/selection-types.js'
 import type { ShareCurve } from '../../../protocol/query/selection-costs.js'
@@ -113,7 +114,7 @@ export class CostModel {
 
   /** How likely some of a granule's rows pass, of which this share does independently of each other. */
   touched(share: number): number {
-    return atLeastOne(share, this.problem.costs.granule)
+    return touchedShare(this.problem.costs.granule, share)
   }
 
   /** A group of conditions within a kernel, evaluated where the ones before it have let some row through. */
@@ -343,11 +344,6 @@ export class CostModel {
     }
     return cost
   }
-}
-
-/** How likely at least one of some rows passes, of which each does with a probability. */
-export function atLeastOne(share: number, rows: number): number {
-  return share >= 1 ? 1 : -Math.expm1(rows * Math.log1p(-share))
 }
 
 /** What a curve comes to at a share of rows, from 0 to 1. */

@@ -2,6 +2,7 @@ import { FEW_INTERVALS, TABLE_BITS } from '../../../gpu/relational/expressions/w
 import { valueWords } from '../../../gpu/relational/query/query-column.js'
 import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import type {
+  ColumnWidth,
   Condition,
   SelectionCosts,
   ValueSet,
@@ -53,9 +54,14 @@ export function perListedRow(
   costs: SelectionCosts,
 ): number {
   return columnsOf(condition).reduce(
-    (sum, column) => sum + costs.gather[valueWords(columns[column]!.type) === 2 ? 'wide' : 'word'],
+    (sum, column) => sum + costs.gather[widthOf(columns[column]!)],
     perMatchedRow(evaluationOf(condition, columns, costs)),
   )
+}
+
+/** How a column is read. */
+export function widthOf({ type }: Pick<ColumnFacts, 'type'>): ColumnWidth {
+  return valueWords(type) === 2 ? 'wide' : 'word'
 }
 
 function allOf(parts: readonly Evaluation[]): Evaluation {

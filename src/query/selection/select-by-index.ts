@@ -1,4 +1,3 @@
-import { valueWords } from '../../../gpu/relational/query/query-column.js'
 import type { Table } from '../../../gpu/relational/query/table.js'
 import type { KeyCondition } from '../../../gpu/relational/selection/index-keys.js'
 import { type IndexedRows, indexRows } from '../../../gpu/relational/selection/index-rows.js'
@@ -11,7 +10,7 @@ import type { Normalised } from '../conditions/normalise.js'
 import { Estimates } from '../estimates/condition-shares.js'
 import type { QueryRun } from '../query-run.js'
 import { type ChosenPlan, choosePlan, PLANNED_CONDITIONS, type SelectionTask } from './choose-plan.js'
-import { perListedRow } from './evaluation-costs.js'
+import { perListedRow, widthOf } from './evaluation-costs.js'
 import { type CandidateIndex, chooseIndex, type IndexChoice } from './index-choice.js'
 import { runPlan, settleFaults } from './run-plan.js'
 
@@ -120,8 +119,8 @@ function chosenIndex(
 /** What it takes to read columns at numbers of rows, and to write them. */
 function readingCost(wanted: readonly number[], rows: number, { columns, costs }: SelectionTask): number {
   return wanted.reduce((sum, column) => {
-    const words = valueWords(columns[column]!.type)
-    return sum + costs.launch + rows * (costs.gather[words === 2 ? 'wide' : 'word'] + words * costs.write)
+    const width = widthOf(columns[column]!)
+    return sum + costs.launch + rows * (costs.gather[width] + (width === 'wide' ? 2 : 1) * costs.write)
   }, 0)
 }
 

@@ -1,5 +1,6 @@
 import { Table } from '../../../gpu/relational/query/table.js'
 import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
+import { touchedShare } from '../../../gpu/relational/selection/fits.js'
 import { OTHER_BINDINGS } from '../../../gpu/relational/selection/predicate.js'
 import type {
   Selected,
@@ -18,7 +19,6 @@ import {
   type RunnablePlan,
   type SelectionTask,
 } from './choose-plan.js'
-import { atLeastOne } from './cost-model.js'
 import { defaultCosts } from './default-costs.js'
 import { runPlan, settleFaults } from './run-plan.js'
 import { selectByIndex } from './select-by-index.js'
@@ -122,7 +122,7 @@ function cheapest(selection: Selection): { readonly task: SelectionTask; readonl
 /** What it takes to read so many columns at numbers of rows afterwards, each with a kernel of its own. */
 function lateCost({ rows, costs }: SelectionTask, { estimatedRows }: ChosenPlan, columns: number): number {
   const left = estimatedRows.at(-1)!
-  const pieces = (rows / costs.granule) * atLeastOne(rows === 0 ? 0 : left / rows, costs.granule)
+  const pieces = (rows / costs.granule) * touchedShare(costs.granule, rows === 0 ? 0 : left / rows)
   const numbers = costs.scan.word * left
   const value = Math.max(costs.gather.word * pieces, costs.scan.word * left) + costs.write * left
   return columns * (costs.launch + costs.gathering + numbers + value)
