@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { drawAll } from './charts.js'
 import { fill } from './documents.js'
+import { FLOORS } from './floors.js'
 import { JOINS } from './joins.js'
 import { QUERIES } from './queries.js'
 import { RELATIONAL } from './relational.js'
@@ -10,7 +11,7 @@ import { SERVER } from './server.js'
 import { SPECULATION } from './speculation.js'
 
 // Fills the tables of the documents, and draws their charts, from the figures that benchmarks have kept: `npm run figures`. With `--check` it only says which differ.
-const TABLES = [...JOINS, ...QUERIES, ...RELATIONAL, ...SELECTIONS, ...SERVER, ...SPECULATION]
+const TABLES = [...FLOORS, ...JOINS, ...QUERIES, ...RELATIONAL, ...SELECTIONS, ...SERVER, ...SPECULATION]
 const FOLDER = join('bench', 'results')
 
 const check = process.argv.includes('--check')
