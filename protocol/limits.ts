@@ -146,7 +146,9 @@ export const LIMITS = {
    * Milliseconds of work that queries have on the device at a time, as far as is known what work takes: whatever others ask for waits behind it. It goes
    * there in halves; much less would leave the device waiting for the host.
    */
-  queryUnderWayMilliseconds: 10,
+  queryUnderWayMilliseconds: 2,
+  /** The same on a software adapter, which has the processors of the host. */
+  softwareUnderWayMilliseconds: 10,
   /** Of them, and of results that wait to be read, each query may have so many beside what all queries may take together: small ones go on while large ones fill that up. */
   queryFreeBytes: 16 * MIB,
   /** Seconds that a query waits for memory of others in all: longer than `stallSeconds`, after which results are given up that nobody reads. */

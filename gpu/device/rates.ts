@@ -13,15 +13,17 @@ const MOST_SHRINKAGE = 1 / 64
 const LEAST_DOUBTFUL = 1 / 2
 
 /** Less than this is what it takes to notice that work is done, and says nothing of slow work. */
-const LEAST_SLOW_MS = 5
+const LEAST_SLOW_MS = { hardware: 1, software: 5 }
 
 /** What kinds of work take, learnt from what slices of several kinds took together. */
 export class Rates {
   readonly #guess: { readonly workgroup: number; readonly word: number }
+  readonly #leastSlow: number
   readonly #known = new WeakMap<object, number>()
 
-  constructor(software: boolean) {
-    this.#guess = software ? FIRST_GUESS.software : FIRST_GUESS.hardware
+  constructor(adapter: 'hardware' | 'software') {
+    this.#guess = FIRST_GUESS[adapter]
+    this.#leastSlow = LEAST_SLOW_MS[adapter]
   }
 
   /** Milliseconds of a unit. */
@@ -37,7 +39,7 @@ export class Rates {
   learn(expected: ReadonlyMap<object, number>, measured: number, exact: boolean): void {
     let sum = 0
     for (const milliseconds of expected.values()) sum += milliseconds
-    if (sum === 0 || (measured > sum && measured < LEAST_SLOW_MS)) return
+    if (sum === 0 || (measured > sum && measured < this.#leastSlow)) return
     const least = exact ? MOST_SHRINKAGE : LEAST_DOUBTFUL
     const ratio = Math.min(MOST_GROWTH, Math.max(least, measured / sum))
     // What was most of the slice is most likely to be what was misjudged.

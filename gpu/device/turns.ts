@@ -8,7 +8,7 @@ import type { DirectRecorder } from './recorder.js'
 const SLICE_PART = 1 / 2
 
 /** It takes so long to hear of a device that has nothing to do. */
-const IDLE_MS = 2
+const IDLE_MS = { hardware: 0.7, software: 2 }
 
 /** What turns need of their device. */
 export interface TurnsDevice {
@@ -25,6 +25,7 @@ export interface TurnsDevice {
 export class Turns {
   readonly #device: TurnsDevice
   readonly #groupsPerDimension: number
+  readonly #adapter: 'hardware' | 'software'
   readonly #rates: Rates
   /** Lanes with work, in the order of their turns. */
   readonly #waiting: SlicedLane[] = []
@@ -35,7 +36,8 @@ export class Turns {
   constructor(device: TurnsDevice, groupsPerDimension: number) {
     this.#device = device
     this.#groupsPerDimension = groupsPerDimension
-    this.#rates = new Rates(device.facts.software)
+    this.#adapter = device.facts.software ? 'software' : 'hardware'
+    this.#rates = new Rates(this.#adapter)
   }
 
   /** A lane for an operation, which stops it when it is over. */
@@ -58,7 +60,7 @@ export class Turns {
 
   /** @returns whether the lane has had its turn; else there is no room for it */
   #begin(lane: SlicedLane): boolean {
-    const room = new SliceRoom(this.#rates, this.#expected(), this.#groupsPerDimension)
+    const room = this.#room()
     let slice: Slice | undefined
     let failure: unknown
     try {
@@ -72,6 +74,14 @@ export class Turns {
     return slice?.parts.length !== 0 || !lane.isWaiting
   }
 
+  #room(): SliceRoom {
+    const { queryUnderWayMilliseconds, softwareUnderWayMilliseconds } = LIMITS
+    const most = this.#adapter === 'software' ? softwareUnderWayMilliseconds : queryUnderWayMilliseconds
+    const slice = most * SLICE_PART
+    const left = Math.min(slice, most - this.#expected())
+    return new SliceRoom(this.#rates, left, left >= slice, this.#groupsPerDimension)
+  }
+
   #submit({ parts }: Slice, expected: ReadonlyMap<object, number>): void {
     const recorder = this.#device.record()
     for (const { command, range } of parts) command.record(recorder, range)
@@ -81,7 +91,7 @@ export class Turns {
     // What was submitted before, by others too, is not the slice's.
     this.#whenDone(() => {
       const now = performance.now()
-      if (now - began < IDLE_MS) return
+      if (now - began < IDLE_MS[this.#adapter]) return
       began = now
       exact = false
     })
@@ -117,13 +127,15 @@ class SliceRoom implements Room {
   readonly #divides: boolean
   #left: number
 
-  constructor(rates: Rates, underWay: number, groupsPerDimension: number) {
+  /**
+   * @param left milliseconds
+   * @param divides whether it is all that a slice may be, so that a dispatch for which that is too little is divided
+   */
+  constructor(rates: Rates, left: number, divides: boolean, groupsPerDimension: number) {
     this.#rates = rates
+    this.#left = left
+    this.#divides = divides
     this.#groupsPerDimension = groupsPerDimension
-    const most = LIMITS.queryUnderWayMilliseconds
-    const slice = most * SLICE_PART
-    this.#left = underWay === 0 ? slice : Math.min(slice, most - underWay)
-    this.#divides = this.#left >= slice
   }
 
   /** What does not fit begins a slice of its own, and is divided where that is too small for it. */

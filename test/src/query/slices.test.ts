@@ -9,8 +9,15 @@ import { start } from '../server/start.js'
 import { QueryBed } from './query-bed.js'
 import { randomRelation } from './relations.js'
 
-const { queryUnderWayMilliseconds } = LIMITS
-t.afterEach(() => void Object.assign(LIMITS, { queryUnderWayMilliseconds }))
+const { queryUnderWayMilliseconds, softwareUnderWayMilliseconds } = LIMITS
+t.afterEach(() => void Object.assign(LIMITS, { queryUnderWayMilliseconds, softwareUnderWayMilliseconds }))
+
+function putUnderWay(milliseconds: number): void {
+  Object.assign(LIMITS, {
+    queryUnderWayMilliseconds: milliseconds,
+    softwareUnderWayMilliseconds: milliseconds,
+  })
+}
 
 const column = (name: string): Expression => ({ column: name })
 const scan = (name: string): QueryNode => ({ op: 'scan', relation: 'r', as: name })
@@ -20,7 +27,7 @@ t.test('queries whose dispatches are divided give the same rows', async (t) => {
   t.comment(`TEST_SEED=${seed}`)
   const bed = await QueryBed.open(t, [randomRelation(new Random(seed), 'r', 1500)])
   // Far less than a dispatch over all rows is expected to take.
-  Object.assign(LIMITS, { queryUnderWayMilliseconds: 0.5 })
+  putUnderWay(0.5)
   const sumOf = (name: string) => ({ name, function: 'sum', value: column(name) }) as const
   for (const algorithm of ['ninlj', 'inlj', 'smj', 'hj'] as const) {
     const join: QueryNode = {
@@ -101,7 +108,7 @@ t.test('a heavy query leaves the device to others, and is given up with its clie
   await get()
   // What slices take is learnt.
   await other.query(heavyQuery()).rows()
-  Object.assign(LIMITS, { queryUnderWayMilliseconds: 2 })
+  putUnderWay(2)
   let whole = 0
 
   await t.test('another client is answered before it ends', async (t) => {
