@@ -8,6 +8,7 @@ import type { RecordedGetAll } from './index/read/get-all.js'
 import type { ScanColumns } from './index/read/scan-result.js'
 import type { ReadColumns } from './index-structure.js'
 import type { KeyColumn } from './keys/key-column.js'
+import type { DeviceMemory } from './memory/page-run.js'
 import type { Scratch } from './memory/scratch.js'
 
 /** Ranges whose ends belong to them. */
@@ -32,7 +33,7 @@ export interface TreeReads {
   /** The first payload of each key. */
   get(recorder: Recorder, scratch: Scratch, columns: GetColumns, plan: TraversalPlan | undefined): void
   /** The number of payloads of each key, a word a key, of `count` keys from number `first` on; 0 if absent. */
-  count(recorder: Recorder, queries: KeyColumn, counts: GPUBuffer, count: number, first?: number): void
+  count(recorder: Recorder, queries: KeyColumn, counts: DeviceMemory, count: number, first?: number): void
   /** All payloads, `limit` at most. */
   getAll(
     recorder: Recorder,
@@ -52,7 +53,7 @@ export interface TreeReads {
 export interface DividedKeys {
   readonly keys: KeyColumn
   /** Number in the batch of each of them. */
-  readonly positions: GPUBuffer
+  readonly positions: DeviceMemory
   /** Where the keys of each tree start, and the number of all. */
   readonly starts: Uint32Array
 }

@@ -1,3 +1,4 @@
+import type { DeviceMemory } from '../memory/page-run.js'
 import type { Buffers, Kernel, Params } from './kernel.js'
 import {
   type DirectRecorder,
@@ -66,13 +67,19 @@ export class CommandRecorder implements Recorder {
     this.#work.push({ kind: kernel, count: groups, weight, divides: kernel.divides, record })
   }
 
-  copy(source: GPUBuffer, sourceOffset: number, target: GPUBuffer, targetOffset: number, size: number): void {
+  copy(
+    source: DeviceMemory,
+    sourceOffset: number,
+    target: DeviceMemory,
+    targetOffset: number,
+    size: number,
+  ): void {
     this.#move(size, (recorder, first, bytes) =>
       recorder.copy(source, sourceOffset + first, target, targetOffset + first, bytes),
     )
   }
 
-  clear(buffer: GPUBuffer, offset = 0, size = buffer.size - offset): void {
+  clear(buffer: DeviceMemory, offset = 0, size = buffer.size - offset): void {
     this.#move(size, (recorder, first, bytes) => recorder.clear(buffer, offset + first, bytes))
   }
 

@@ -1,13 +1,17 @@
 import { WarpdexError } from '../../protocol/errors.js'
 import { BufferPool } from '../memory/buffer-pool.js'
+import { PagePool, type SlabSort } from '../memory/page-pool.js'
+import { type DeviceMemory, type PageRun, placeOf } from '../memory/page-run.js'
 import { type DeviceColumn, Readback } from '../memory/readback.js'
 import { OWN_MEMORY, type ResultMemory } from '../memory/result-memory.js'
 import { Scratch } from '../memory/scratch.js'
 import { Staging } from '../memory/staging.js'
 import type { SelectionCosts } from '../relational/selection/selection-types.js'
 import { type AdapterChoice, type AdapterFacts, type FoundAdapter, findAdapter } from './adapter.js'
+import { BufferMaker } from './buffer-maker.js'
 import { Clock, STAMP_BYTES } from './clock.js'
-import { DeviceFull, noRoom } from './device-full.js'
+import { createPagePool, reserveFor } from './device-pages.js'
+import { IdleTime } from './idle-time.js'
 import type { Kernel } from './kernel.js'
 import { KernelStore } from './kernel-store.js'
 import type { Lane } from './lane.js'
@@ -62,27 +66,31 @@ export class Device {
   readonly lost: Promise<WarpdexError>
   /** By which long work goes to the device. */
   readonly turns: Turns
+  /** The memory of structures. */
+  readonly pages: PagePool
+  readonly idleTime = new IdleTime()
+  /** Copies within a buffer. */
+  readonly wordMover: Kernel
   /** Times what recorders record that are given none, while there is one. */
   profiler: Profiler | undefined
   readonly #found: FoundAdapter
   readonly #kernels: KernelStore
   readonly #scratch: BufferPool
-  /** What is kept of buffers, of all usages. */
-  readonly #pools: readonly BufferPool[]
+  readonly #buffers: BufferMaker
   readonly #readback: Readback
   /** Only where the device is a GPU. */
   readonly #staging: Staging | undefined
   /** Only where the CPU is the device. */
   readonly #pauses: PollingPauses | undefined
-  readonly #givingUp = new Set<() => void>()
   readonly #direct: Lane
   #loss: WarpdexError | undefined
-  #reported: WarpdexError | undefined
   #destroyed = false
 
   private constructor(found: FoundAdapter, gpu: GPUDevice, mostBindingBytes: number) {
     this.#found = found
     this.gpu = gpu
+    const buffers = new BufferMaker(gpu)
+    this.#buffers = buffers
     this.wgslFeatures = found.gpu.wgslLanguageFeatures
     const bindingBytes =
       Math.floor(Math.min(gpu.limits.maxStorageBufferBindingSize, mostBindingBytes) / QUAD_BYTES) * QUAD_BYTES
@@ -92,6 +100,7 @@ export class Device {
     this.groupsPerDimension = gpu.limits.maxComputeWorkgroupsPerDimension
     this.turns = new Turns(this, this.groupsPerDimension)
     this.#kernels = new KernelStore(gpu, software)
+    this.wordMover = this.kernels('memory/move', ['move_words']).move_words
     this.#direct = {
       record: () => this.record(),
       whenSubmitted: (call) => call(),
@@ -101,8 +110,13 @@ export class Device {
     const kept = found.software ? POOL_BYTES.software : POOL_BYTES.hardware
     const { COPY_SRC, COPY_DST, MAP_READ, MAP_WRITE } = GPUBufferUsage
     const pool = (usage: GPUBufferUsageFlags, mapped = false) => {
-      const create = (size: number) => this.#create(size, usage, 'scratch memory', mapped)
-      return new BufferPool(create, bindingBytes, kept)
+      const create = (size: number) => {
+        if (usage === STORED) this.#refuseUnbindable(size, 'scratch memory')
+        return buffers.create(size, usage, 'scratch memory', mapped)
+      }
+      const made = new BufferPool(create, bindingBytes, kept)
+      buffers.onShortage(() => made.destroy())
+      return made
     }
     const [scratch, readback, staging] = [
       pool(STORED),
@@ -110,16 +124,23 @@ export class Device {
       pool(MAP_WRITE | COPY_SRC, true),
     ]
     this.#scratch = scratch
-    this.#pools = [scratch, readback, staging]
+    this.pages = createPagePool({
+      limits: gpu.limits,
+      bindingBytes,
+      software: found.software,
+      create: (bytes, label) => buffers.create(bytes, STORED, label),
+      createAhead: (bytes, label) => buffers.tryCreate({ size: bytes, usage: STORED, label }),
+      clear: (buffer, offset, bytes) => {
+        const recorder = this.record()
+        recorder.clear(buffer, offset, bytes)
+        recorder.submit()
+      },
+      whenIdle: (call) => this.idleTime.whenIdle(call),
+    })
+    buffers.onShortage(() => this.pages.giveUp())
     this.#readback = new Readback(this, readback)
     this.#staging = found.software ? undefined : new Staging(this, staging)
     this.lost = this.#watchLoss()
-    gpu.addEventListener('uncapturederror', (event) => {
-      const { error } = event
-      const message = `the device reported: ${error.message}`
-      this.#reported ??=
-        error instanceof GPUOutOfMemoryError ? new DeviceFull(message) : new WarpdexError('INTERNAL', message)
-    })
   }
 
   /**
@@ -163,6 +184,11 @@ export class Device {
     const description = { module, conditions, folder }
     const made = entryPoints.map((entryPoint) => [entryPoint, this.#kernels.kernel(description, entryPoint)])
     return Object.fromEntries(made)
+  }
+
+  /** Buffers that were made so far. */
+  get creations(): number {
+    return this.#buffers.creations
   }
 
   /** Settles once all kernels that were made so far are compiled. */
@@ -214,42 +240,39 @@ export class Device {
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   async allocate(bytes: number, label: string): Promise<GPUBuffer> {
-    return this.#create(Math.ceil(bytes / QUAD_BYTES) * QUAD_BYTES, STORED, label)
+    const size = Math.ceil(bytes / QUAD_BYTES) * QUAD_BYTES
+    this.#refuseUnbindable(size, label)
+    return this.#buffers.create(size, STORED, label)
   }
 
   /**
-   * A buffer that the device has room for; another one would fail whoever gets it.
+   * Pages for what a structure keeps, zeroed.
+   * @param grows whether there should be room behind them
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
-  #create(size: number, usage: GPUBufferUsageFlags, label: string, mapped = false): GPUBuffer {
-    const { name, bindingBytes } = this.facts
-    if (usage === STORED && size > bindingBytes) {
-      throw new WarpdexError(
-        'OUT_OF_DEVICE_MEMORY',
-        `${label} would need ${size} bytes in one piece; ${name} binds at most ${bindingBytes}`,
-      )
-    }
-    const descriptor = { size, usage, label, mappedAtCreation: mapped }
-    let buffer = this.#tryCreate(descriptor)
-    if (buffer === undefined) {
-      // What is kept for later is worth less than what is needed now.
-      this.#makeRoom()
-      buffer = this.#tryCreate(descriptor)
-    }
-    if (buffer !== undefined) return buffer
-    throw noRoom(size, label)
+  allocatePages(sort: SlabSort, bytes: number, label: string, grows = false): PageRun {
+    this.#refuseUnbindable(bytes, label)
+    return this.pages.allocate(sort, this.bytesOfPages(bytes), label, grows)
   }
 
-  /** Dawn reports what is wrong with a buffer before it returns it. */
-  #tryCreate(descriptor: GPUBufferDescriptor): GPUBuffer | undefined {
-    const before = this.#reported
-    this.#reported = undefined
-    const buffer = this.gpu.createBuffer(descriptor)
-    const failed = this.#reported !== undefined
-    this.#reported = before
-    if (!failed) return buffer
-    buffer.destroy()
-    return undefined
+  /** Has memory of structures made ahead of need from now on, in idle time. */
+  keepReserve(): void {
+    this.pages.keepReserve(reserveFor(this.structureBytes, this.facts.software))
+  }
+
+  /** Bytes of the pages that so many bytes take: whole ones, unless that would be more than a structure may bind. */
+  bytesOfPages(bytes: number): number {
+    return Math.max(bytes, Math.min(PagePool.bytesFor(bytes), this.regionBytes))
+  }
+
+  /** @throws WarpdexError `OUT_OF_DEVICE_MEMORY` for more bytes than a kernel can bind */
+  #refuseUnbindable(bytes: number, label: string): void {
+    const { name, bindingBytes } = this.facts
+    if (bytes <= bindingBytes) return
+    throw new WarpdexError(
+      'OUT_OF_DEVICE_MEMORY',
+      `${label} would need ${bytes} bytes in one piece; ${name} binds at most ${bindingBytes}`,
+    )
   }
 
   /**
@@ -257,37 +280,32 @@ export class Device {
    * @returns has it called no more
    */
   onShortage(giveUp: () => void): () => void {
-    this.#givingUp.add(giveUp)
-    return () => void this.#givingUp.delete(giveUp)
-  }
-
-  #makeRoom(): void {
-    for (const giveUp of this.#givingUp) giveUp()
-    for (const pool of this.#pools) pool.destroy()
+    return this.#buffers.onShortage(giveUp)
   }
 
   /**
    * Writes a column into a buffer from byte `offset`, a multiple of 4; a last partial word is filled up with zeros.
    * @param recorder what it records next sees the column; without one, all that is submitted later
    */
-  upload(buffer: GPUBuffer, column: Uint8Array, offset = 0, recorder?: Recorder): void {
+  upload(memory: DeviceMemory, column: Uint8Array, offset = 0, recorder?: Recorder): void {
     const { byteLength } = column
     if (this.#staging !== undefined && byteLength >= (recorder ? STAGED_BYTES : STAGED_ALONE_BYTES)) {
       const by = recorder ?? this.record()
-      this.#staging.record(by, buffer, offset, column)
+      this.#staging.record(by, memory, offset, column)
       if (recorder === undefined) by.submit()
       return
     }
+    const { buffer, offset: begin } = placeOf(memory)
     const whole = byteLength & ~3
     if (whole > 0) {
       // Dawn sees no memory that threads share, and would end the process.
       const own = column.buffer instanceof ArrayBuffer ? column : column.slice()
-      this.gpu.queue.writeBuffer(buffer, offset, own as Uint8Array<ArrayBuffer>, 0, whole)
+      this.gpu.queue.writeBuffer(buffer, begin + offset, own as Uint8Array<ArrayBuffer>, 0, whole)
     }
     if (whole < byteLength) {
       const tail = new Uint8Array(4)
       tail.set(column.subarray(whole))
-      this.gpu.queue.writeBuffer(buffer, offset + whole, tail)
+      this.gpu.queue.writeBuffer(buffer, begin + offset + whole, tail)
     }
   }
 
@@ -295,7 +313,7 @@ export class Device {
    * Waits for everything submitted so far and reads `bytes` bytes of a buffer from byte `offset`, a multiple of 4.
    * @throws WarpdexError `DEVICE_LOST`, `OUT_OF_DEVICE_MEMORY` or `INTERNAL` when the device failed
    */
-  async read(buffer: GPUBuffer, bytes: number, offset = 0, memory?: ResultMemory): Promise<Uint8Array> {
+  async read(buffer: DeviceMemory, bytes: number, offset = 0, memory?: ResultMemory): Promise<Uint8Array> {
     const [column] = await this.submitAndRead(this.record(), [{ buffer, bytes, offset }], memory)
     return column!
   }
@@ -316,7 +334,7 @@ export class Device {
   }
 
   /** Reads the first `words` 32-bit words of a buffer. */
-  async readWords(buffer: GPUBuffer, words: number, offset = 0): Promise<Uint32Array> {
+  async readWords(buffer: DeviceMemory, words: number, offset = 0): Promise<Uint32Array> {
     const { buffer: read, byteOffset } = await this.read(buffer, words * 4, offset)
     return new Uint32Array(read, byteOffset, words)
   }
@@ -345,15 +363,16 @@ export class Device {
    * check (WebGPU reports errors to nobody in particular; Dawn at the call that is to blame, so that a check after it finds them)
    */
   check(): void {
-    const error = this.#loss ?? this.#reported
-    this.#reported = undefined
+    const reported = this.#buffers.takeReported()
+    const error = this.#loss ?? reported
     if (error !== undefined) throw error
   }
 
   /** Destroys the device; the adapter and the instance go after it. */
   destroy(): void {
     this.#destroyed = true
-    this.#makeRoom()
+    this.idleTime.end()
+    this.#buffers.makeRoom()
     this.gpu.destroy()
   }
 
@@ -366,6 +385,7 @@ export class Device {
     return new Promise((resolve) => {
       void this.gpu.lost.then(({ message }) => {
         if (this.#destroyed) return
+        this.idleTime.end()
         this.#loss = new WarpdexError('DEVICE_LOST', `the device ${this.#found.name} was lost: ${message}`)
         resolve(this.#loss)
       })

@@ -1,9 +1,10 @@
 import { WarpdexError } from '../../protocol/errors.js'
+import { type DeviceMemory, PageRun } from '../memory/page-run.js'
 import { type Binding, interfaceOf, type KernelInterface } from './kernel-interface.js'
 import type { Shader } from './shaders.js'
 
 /** The buffers of a dispatch by the names that the kernel has for them, whatever others there are beside. */
-export type Buffers = Readonly<Record<string, GPUBuffer | undefined>>
+export type Buffers = Readonly<Record<string, DeviceMemory | undefined>>
 
 /** The parameters of a dispatch: those members of `Params` that the kernel looks at, whatever others there are beside. */
 export type Params = Readonly<Record<string, number>>
@@ -88,20 +89,20 @@ export class Kernel {
     } catch {}
   }
 
-  /** The bind group over whole buffers. Making one costs more than a dispatch, so they are kept. */
+  /** The bind group over buffers. Making one costs more than a dispatch, so they are kept. */
   #bindGroup(buffers: Buffers): GPUBindGroup {
     const bindings = this.#bindings
     let key = ''
     for (const { name } of bindings) {
-      const buffer = buffers[name]
-      if (buffer === undefined) throw this.#refusal(`needs the buffer ${name}`)
-      key += `${bufferNumber(buffer)},`
+      const memory = buffers[name]
+      if (memory === undefined) throw this.#refusal(`needs the buffer ${name}`)
+      key += `${memory instanceof PageRun ? memory.key : bufferNumber(memory)},`
     }
     const made = this.#bindGroups.get(key)
     if (made !== undefined) return made
     const entries = bindings.map(({ number, name }) => ({
       binding: number,
-      resource: { buffer: buffers[name]! },
+      resource: resourceOf(buffers[name]!),
     }))
     const group = this.#device.createBindGroup({ layout: this.#layout, entries })
     if (this.#bindGroups.size >= BIND_GROUPS_KEPT) this.#bindGroups.clear()
@@ -130,6 +131,12 @@ export class Kernel {
 
 /** Far more than the buffers that a steady state cycles through; past it the cache starts afresh. */
 const BIND_GROUPS_KEPT = 256
+
+function resourceOf(memory: DeviceMemory): GPUBufferBinding {
+  if (!(memory instanceof PageRun)) return { buffer: memory }
+  const { buffer, offset, size } = memory
+  return { buffer, offset, size }
+}
 
 const bufferNumbers = new WeakMap<GPUBuffer, number>()
 let buffersNumbered = 0

@@ -1,4 +1,6 @@
+import { type DeviceMemory, placeOf } from '../memory/page-run.js'
 import type { Clock } from './clock.js'
+import type { IdleTime } from './idle-time.js'
 import type { Buffers, Kernel, Params } from './kernel.js'
 import type { Profiler } from './profiler.js'
 
@@ -38,9 +40,15 @@ export interface Recorder {
     options?: DispatchOptions,
   ): void
   /** Copies `size` bytes; offsets and size are multiples of 4. */
-  copy(source: GPUBuffer, sourceOffset: number, target: GPUBuffer, targetOffset: number, size: number): void
+  copy(
+    source: DeviceMemory,
+    sourceOffset: number,
+    target: DeviceMemory,
+    targetOffset: number,
+    size: number,
+  ): void
   /** Zeroes `size` bytes from `offset`, both multiples of 4; to the buffer's end without a size. */
-  clear(buffer: GPUBuffer, offset?: number, size?: number): void
+  clear(buffer: DeviceMemory, offset?: number, size?: number): void
   /** Has something called once everything recorded is handed to the device's queue, or never will be. */
   onSubmitted(call: () => void): void
   /**
@@ -57,6 +65,9 @@ export interface RecordingDevice {
   readonly gpu: GPUDevice
   /** Workgroups that a dimension of a dispatch holds. */
   readonly groupsPerDimension: number
+  /** Copies within a buffer. */
+  readonly wordMover: Kernel
+  readonly idleTime: IdleTime
   /** Throws what the device has reported. */
   check(): void
 }
@@ -98,16 +109,30 @@ export class DirectRecorder implements Recorder {
     this.#pass.dispatchWorkgroups(x, Math.ceil(count / x))
   }
 
-  copy(source: GPUBuffer, sourceOffset: number, target: GPUBuffer, targetOffset: number, size: number): void {
+  copy(
+    source: DeviceMemory,
+    sourceOffset: number,
+    target: DeviceMemory,
+    targetOffset: number,
+    size: number,
+  ): void {
     if (size === 0) return
+    const [from, to] = [placeOf(source), placeOf(target)]
+    if (from.buffer === to.buffer) {
+      const params = { count: size / 4, sourceWord: sourceOffset / 4, movedWord: targetOffset / 4 }
+      this.dispatch(this.#device.wordMover, { source, moved: target }, params, Math.ceil(params.count / 4))
+      return
+    }
     this.#endPass()
-    this.#encoder.copyBufferToBuffer(source, sourceOffset, target, targetOffset, size)
+    const [begin, end] = [from.offset + sourceOffset, to.offset + targetOffset]
+    this.#encoder.copyBufferToBuffer(from.buffer, begin, to.buffer, end, size)
   }
 
-  clear(buffer: GPUBuffer, offset = 0, size?: number): void {
+  clear(memory: DeviceMemory, offset = 0, size = memory.size - offset): void {
     if (size === 0) return
     this.#endPass()
-    this.#encoder.clearBuffer(buffer, offset, size)
+    const { buffer, offset: begin } = placeOf(memory)
+    this.#encoder.clearBuffer(buffer, begin + offset, size)
   }
 
   /** Takes the device's time, as point `i` of a clock, once everything recorded and submitted so far is done. */
@@ -131,6 +156,7 @@ export class DirectRecorder implements Recorder {
   submit(): void {
     this.#endPass()
     this.#device.gpu.queue.submit([this.#encoder.finish()])
+    this.#device.idleTime.noteSubmission()
     for (const call of this.#submitted) call()
     this.#device.check()
   }

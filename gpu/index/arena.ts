@@ -1,5 +1,7 @@
 import { WarpdexError } from '../../protocol/errors.js'
 import type { Device } from '../device/device.js'
+import type { SlabSort } from '../memory/page-pool.js'
+import type { DeviceMemory } from '../memory/page-run.js'
 import { Region, regionBytes } from '../memory/region.js'
 import { EXTENT_HEADER, HEAD_WORDS, LINK_WORDS, SLOTS, type TreeShape } from './layout.js'
 import { MergeRooms } from './main/merge-rooms.js'
@@ -26,7 +28,7 @@ export interface ArenaNeed {
 }
 
 /** The buffers of an arena by the names that kernels have for them; also by those of kernels that see some as vectors or atomics. */
-export type ArenaBindings = Readonly<Record<string, GPUBuffer | undefined>>
+export type ArenaBindings = Readonly<Record<string, DeviceMemory | undefined>>
 
 /** What the content of an arena is read from: the arena itself, or a copy of it. */
 export interface ArenaContent {
@@ -34,9 +36,9 @@ export interface ArenaContent {
   readonly allowance: Allowance
   /** The buffers by the names that kernels have for them. */
   readonly bindings: ArenaBindings
-  readonly tuples: { readonly buffer: GPUBuffer; readonly records: number }
+  readonly tuples: { readonly buffer: DeviceMemory; readonly records: number }
   /** The keys of tuples, where they have a variable length. */
-  readonly heap: { readonly buffer: GPUBuffer } | undefined
+  readonly heap: { readonly buffer: DeviceMemory } | undefined
   /** Of a CSS-tree its sorted part. */
   readonly sorted: Pick<SortedPart, 'tuples' | 'hasRemoved'> | undefined
 }
@@ -54,6 +56,7 @@ interface Regions {
 /** A region that trees of a shape have, words of its records, and how many of them something takes. */
 interface Role {
   readonly name: keyof Regions
+  readonly sort: SlabSort
   readonly label: string
   readonly words: number
   readonly records: number
@@ -63,12 +66,18 @@ function rolesOf({ tupleStride, conditions }: TreeShape, need: ArenaNeed): reado
   const { variable, headed, linked } = conditions
   const { nodes, tuples, extentWords, keyWords = 0 } = need
   return [
-    { name: 'nodes', label: 'tree nodes', words: SLOTS, records: nodes },
-    { name: 'tuples', label: 'tuples', words: tupleStride, records: tuples },
-    { name: 'extents', label: 'payload extents', words: 1, records: extentWords },
-    ...(variable ? [{ name: 'heap', label: 'keys', words: 1, records: keyWords } as const] : []),
-    ...(headed ? [{ name: 'heads', label: 'node heads', words: HEAD_WORDS, records: nodes } as const] : []),
-    ...(linked ? [{ name: 'links', label: 'links', words: LINK_WORDS, records: tuples } as const] : []),
+    { name: 'nodes', sort: 'tree', label: 'tree nodes', words: SLOTS, records: nodes },
+    { name: 'tuples', sort: 'tree', label: 'tuples', words: tupleStride, records: tuples },
+    { name: 'extents', sort: 'tree', label: 'payload extents', words: 1, records: extentWords },
+    ...(variable
+      ? [{ name: 'heap', sort: 'keys', label: 'keys', words: 1, records: keyWords } as const]
+      : []),
+    ...(headed
+      ? [{ name: 'heads', sort: 'tree', label: 'node heads', words: HEAD_WORDS, records: nodes } as const]
+      : []),
+    ...(linked
+      ? [{ name: 'links', sort: 'derived', label: 'links', words: LINK_WORDS, records: tuples } as const]
+      : []),
   ]
 }
 
@@ -85,7 +94,7 @@ export interface SortedRoom {
 export interface Top {
   readonly digits: number
   /** 16 ^ `digits` words. */
-  readonly buffer: GPUBuffer
+  readonly buffer: DeviceMemory
 }
 
 /**
@@ -155,8 +164,8 @@ export class Arena implements ArenaContent {
     refusePast(mostBytes, sum(sizes) + (css ? SortedPart.bytesFor(device, shape, sorted) : 0))
     const regions: Partial<Record<keyof Regions, Region>> = {}
     try {
-      for (const { name, label, words, records } of roles) {
-        regions[name] = await Region.create(device, label, words, records)
+      for (const { name, sort, label, words, records } of roles) {
+        regions[name] = await Region.create(device, sort, label, words, records)
       }
       const part = css ? await SortedPart.create(device, shape, sorted) : undefined
       return new Arena(device, shape, regions as Regions, part)

@@ -1,4 +1,5 @@
 import type { Device } from '../device/device.js'
+import type { DeviceMemory } from '../memory/page-run.js'
 import type { Region } from '../memory/region.js'
 import type { Arena, ArenaContent } from './arena.js'
 import type { TreeShape } from './layout.js'
@@ -24,13 +25,13 @@ export async function freeze(
   arena: Arena,
   outlives = false,
 ): Promise<FrozenArena> {
-  const copies = new Map<GPUBuffer, GPUBuffer>()
+  const copies = new Map<DeviceMemory, DeviceMemory>()
   const destroy = () => {
     for (const copy of copies.values()) copy.destroy()
   }
   const { allowance, tuples, heap, sorted } = arena
   const recorder = device.record()
-  const copy = async (buffer: GPUBuffer, bytes: number, label: string) => {
+  const copy = async (buffer: DeviceMemory, bytes: number, label: string) => {
     const copied = await device.allocate(Math.max(bytes, 4), `frozen ${label}`)
     copies.set(buffer, copied)
     recorder.copy(buffer, 0, copied, 0, bytes)

@@ -1,5 +1,6 @@
 import type { Device, Kernels } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
+import type { DeviceMemory } from '../memory/page-run.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { DeviceWord, Primitives } from '../primitives/primitives.js'
 
@@ -15,8 +16,8 @@ export const RECORD_WORDS = 2
 /** Keys as on the wire. Each has 4096 bytes at most, and raw ones are no prefixes of each other. */
 export interface WireKeys {
   /** Words: the place of each key in `bytes`, and the end of the last; the first is 0. */
-  readonly offsets: GPUBuffer
-  readonly bytes: GPUBuffer
+  readonly offsets: DeviceMemory
+  readonly bytes: DeviceMemory
   readonly count: number
   /** Bytes of all keys together. */
   readonly byteLength: number
@@ -24,9 +25,9 @@ export interface WireKeys {
 
 /** Keys in their normal form (`record.wesl`). */
 export interface NormalKeys {
-  readonly heap: GPUBuffer
+  readonly heap: DeviceMemory
   /** Two words a key. */
-  readonly records: GPUBuffer
+  readonly records: DeviceMemory
   /** How many words of the heap are used. */
   readonly heapWords: DeviceWord
 }

@@ -1,5 +1,6 @@
 import type { Device, Kernels } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
+import type { DeviceMemory } from '../memory/page-run.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { DeviceWord, Primitives } from '../primitives/primitives.js'
 import { type Strategy, strategyFor } from '../primitives/strategy.js'
@@ -14,9 +15,9 @@ const WORDS_PER_INVOCATION = { subgroups: 1, cooperative: 1, serial: 64 }
 /** Keys as on the wire, in scratch buffers. */
 export interface RestoredKeys {
   /** `count` + 1 words, the first 0. Where fewer records count, the ones past them are empty. */
-  readonly offsets: GPUBuffer
+  readonly offsets: DeviceMemory
   /** The bytes; zeros fill up the last word. */
-  readonly bytes: GPUBuffer
+  readonly bytes: DeviceMemory
 }
 
 /** Brings keys from their normal form back to the wire's (`restore.wesl`). */

@@ -1,5 +1,6 @@
 import type { Device, Kernels } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
+import type { DeviceMemory } from '../memory/page-run.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { DeviceWord, Primitives } from '../primitives/primitives.js'
 import type { NormalKeys } from './normalise.js'
@@ -10,15 +11,15 @@ const SMALL_GROUP = 16
 /** Ties that were sorted, in their order. */
 interface SortedTies {
   /** Place of each in the order of all keys. */
-  readonly slots: GPUBuffer
+  readonly slots: DeviceMemory
   /** Key of each. */
-  readonly keys: GPUBuffer
+  readonly keys: DeviceMemory
   /** Group of each. */
-  readonly groups: GPUBuffer
+  readonly groups: DeviceMemory
   /** First tie of each group, and the words that its members share. */
-  readonly spans: GPUBuffer
+  readonly spans: DeviceMemory
   /** The ties that are left, ascending. */
-  readonly open: GPUBuffer
+  readonly open: DeviceMemory
 }
 
 /** Ties that are to be sorted, group after group. */
@@ -26,20 +27,20 @@ interface Ties {
   readonly count: number
   /** Groups that there may be. */
   readonly mostGroups: number
-  readonly slots: GPUBuffer
+  readonly slots: DeviceMemory
   /** Key of each. */
-  readonly members: GPUBuffer
+  readonly members: DeviceMemory
   /** Pivot of the group of each. */
-  readonly pivots: GPUBuffer
+  readonly pivots: DeviceMemory
   /** Group of each, numbered from 0 without gaps. */
-  readonly groups: GPUBuffer
+  readonly groups: DeviceMemory
   /** Words that each shares with its group. */
-  readonly depths: GPUBuffer
+  readonly depths: DeviceMemory
 }
 
 /** What is sorted, and the order as far as it is known: the number of the key at each place. */
 interface Sort extends Pick<NormalKeys, 'heap' | 'records'> {
-  readonly order: GPUBuffer
+  readonly order: DeviceMemory
 }
 
 const KERNELS = ['collect_ties', 'part_ties', 'mark_ends', 'number_groups', 'settle_groups'] as const
@@ -68,7 +69,7 @@ export class RecordSort {
     scratch: Scratch,
     { heap, records }: Pick<NormalKeys, 'heap' | 'records'>,
     count: number,
-  ): Promise<GPUBuffer> {
+  ): Promise<DeviceMemory> {
     const sort = { heap, records, order: scratch.words(count) }
     let before = this.#device.scratch()
     let after = this.#device.scratch()
@@ -180,9 +181,9 @@ export class RecordSort {
   #sortHeads(
     recorder: Recorder,
     scratch: Scratch,
-    heads: GPUBuffer,
+    heads: DeviceMemory,
     { count, mostGroups, groups }: Ties,
-  ): GPUBuffer {
+  ): DeviceMemory {
     const { values: byHead } = this.#primitives.sort(recorder, scratch, heads, undefined, count, 2)
     if (mostGroups <= 1) return byHead
     const groupsByHead = scratch.words(count)

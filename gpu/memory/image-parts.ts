@@ -1,6 +1,7 @@
 import { WarpdexError } from '../../protocol/errors.js'
 import type { Device } from '../device/device.js'
 import type { ImagePart, StructureImage } from '../index-structure.js'
+import type { DeviceMemory } from './page-run.js'
 import type { Region } from './region.js'
 
 /** Bytes that are read back at a time: copying them takes less than a millisecond, in which nothing else is answered. */
@@ -23,7 +24,7 @@ export async function copiedParts(
   regions: NamedRegions,
 ): Promise<{ readonly parts: ImagePart[]; release(): void }> {
   const parts: ImagePart[] = []
-  const copies: GPUBuffer[] = []
+  const copies: DeviceMemory[] = []
   const release = (): void => {
     for (const copy of copies) copy.destroy()
   }
@@ -63,7 +64,7 @@ export function hostPart(name: string, bytes: Uint8Array): ImagePart {
 }
 
 /** A copy's bytes; it is given back with the last of them, since those of all parts are as large as the index. */
-async function* readBackOnce(device: Device, copy: GPUBuffer, bytes: number): AsyncGenerator<Uint8Array> {
+async function* readBackOnce(device: Device, copy: DeviceMemory, bytes: number): AsyncGenerator<Uint8Array> {
   try {
     yield* readBack(device, copy, bytes)
   } finally {
@@ -74,7 +75,7 @@ async function* readBackOnce(device: Device, copy: GPUBuffer, bytes: number): As
 /** Reads a buffer. All chunks lie in the same memory, one after the other, which other threads may read. */
 export async function* readBack(
   device: Device,
-  buffer: GPUBuffer,
+  buffer: DeviceMemory,
   bytes: number,
 ): AsyncGenerator<Uint8Array> {
   const shared = new Uint8Array(new SharedArrayBuffer(Math.min(CHUNK_BYTES, Math.ceil(bytes / 8) * 8)))

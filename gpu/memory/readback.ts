@@ -1,11 +1,12 @@
 import { toWarpdexError } from '../../protocol/errors.js'
 import type { Recorder } from '../device/recorder.js'
 import type { BufferPool } from './buffer-pool.js'
+import type { DeviceMemory } from './page-run.js'
 import type { ResultMemory } from './result-memory.js'
 
 /** A column that lies in a buffer. */
 export interface DeviceColumn {
-  readonly buffer: GPUBuffer
+  readonly buffer: DeviceMemory
   readonly bytes: number
   /** Byte offset of its start, a multiple of 4; 0 if absent. */
   readonly offset?: number

@@ -1,29 +1,27 @@
 import { toWarpdexError } from '../../protocol/errors.js'
 import type { Device } from '../device/device.js'
-
-/** Bytes of a page, the unit in which regions are sized. Small, because most indexes of a server are. */
-const PAGE_BYTES = 16 * 1024
-
-/** Large regions are sized in this, the large page of GPUs: what shares a page with nothing else is faster to reach. */
-const LARGE_PAGE_BYTES = 2 * 1024 * 1024
+import type { SlabSort } from './page-pool.js'
+import type { PageRun } from './page-run.js'
 
 /**
- * Pages of one role (nodes, tuples, …) of an arena in one buffer, handed out by a bump pointer. References into it are relative
- * to its start, so it grows by being copied (Volk §4.2). What was never handed out is zero, unless
- * its owner wrote there.
+ * Pages of one role (nodes, tuples, …) of an arena, handed out by a bump pointer. References into it are relative
+ * to its start, so that it can move (Volk §4.2): it grows into the pages behind it where they are free, and is copied to others where not. What was
+ * never handed out is zero, unless its owner wrote there.
  */
 export class Region {
   readonly label: string
   readonly #device: Device
   readonly #wordsPerRecord: number
-  #buffer: GPUBuffer
+  readonly #sort: SlabSort
+  #run: PageRun
   #records = 0
 
-  private constructor(device: Device, label: string, wordsPerRecord: number, buffer: GPUBuffer) {
+  private constructor(device: Device, sort: SlabSort, wordsPerRecord: number, run: PageRun) {
     this.#device = device
-    this.label = label
+    this.label = run.label
+    this.#sort = sort
     this.#wordsPerRecord = wordsPerRecord
-    this.#buffer = buffer
+    this.#run = run
   }
 
   /**
@@ -32,16 +30,17 @@ export class Region {
    */
   static async create(
     device: Device,
+    sort: SlabSort,
     label: string,
     wordsPerRecord: number,
     records: number,
   ): Promise<Region> {
     const bytes = regionBytes(device, wordsPerRecord, records)
-    return new Region(device, label, wordsPerRecord, await device.allocate(bytes, label))
+    return new Region(device, sort, wordsPerRecord, device.allocatePages(sort, bytes, label))
   }
 
-  get buffer(): GPUBuffer {
-    return this.#buffer
+  get buffer(): PageRun {
+    return this.#run
   }
 
   /** Records handed out. */
@@ -54,7 +53,7 @@ export class Region {
   }
 
   get bytes(): number {
-    return this.#buffer.size
+    return this.#run.size
   }
 
   /** Bytes of a region that has room for `records` more records and no more. */
@@ -66,7 +65,7 @@ export class Region {
   reservedBytes(records: number): number {
     const least = this.leastBytes(records)
     if (least <= this.bytes) return this.bytes
-    return Math.max(least, sizeFor(this.#device, Math.min(2 * this.bytes, this.#device.regionBytes)))
+    return Math.max(least, this.#device.bytesOfPages(Math.min(2 * this.bytes, this.#device.regionBytes)))
   }
 
   /**
@@ -96,12 +95,17 @@ export class Region {
 
   async #resize(bytes: number): Promise<void> {
     if (bytes === this.bytes) return
-    const resized = await this.#device.allocate(bytes, this.label)
+    this.#run = this.#device.pages.resize(this.#run, bytes) ?? this.#moved(bytes)
+  }
+
+  /** A run of so many bytes elsewhere, with what this one holds. */
+  #moved(bytes: number): PageRun {
+    const run = this.#device.allocatePages(this.#sort, bytes, this.label, true)
     const recorder = this.#device.record()
-    recorder.copy(this.#buffer, 0, resized, 0, this.usedBytes)
+    recorder.copy(this.#run, 0, run, 0, this.usedBytes)
     recorder.submit()
-    this.#buffer.destroy()
-    this.#buffer = resized
+    this.#run.destroy()
+    return run
   }
 
   /** Hands out `records` records; the first one's number. They must have been reserved. */
@@ -117,18 +121,11 @@ export class Region {
   }
 
   destroy(): void {
-    this.#buffer.destroy()
+    this.#run.destroy()
   }
 }
 
 /** Bytes of a region with room for `records` records of `wordsPerRecord` words. */
 export function regionBytes(device: Device, wordsPerRecord: number, records: number): number {
-  return sizeFor(device, records * wordsPerRecord * 4)
-}
-
-/** Bytes of a buffer for `bytes` bytes: whole pages, unless that would be more than a binding holds. */
-function sizeFor(device: Device, bytes: number): number {
-  const page = bytes < 16 * LARGE_PAGE_BYTES ? PAGE_BYTES : LARGE_PAGE_BYTES
-  const whole = Math.max(1, Math.ceil(bytes / page)) * page
-  return Math.max(bytes, Math.min(whole, Math.floor(device.regionBytes / page) * page))
+  return device.bytesOfPages(records * wordsPerRecord * 4)
 }

@@ -1,6 +1,7 @@
 import type { Lane } from '../device/lane.js'
 import type { Recorder } from '../device/recorder.js'
 import type { BufferPool } from './buffer-pool.js'
+import type { DeviceMemory } from './page-run.js'
 
 /** What is held by those who share it. */
 interface Account {
@@ -87,7 +88,7 @@ export class Scratch {
    * Gives buffers back. Call it once the work that uses them is submitted.
    * @param kept what later steps of the operation still need
    */
-  release(kept?: ReadonlySet<GPUBuffer>): void {
+  release(kept?: ReadonlySet<DeviceMemory>): void {
     const held = this.#buffers
     this.#buffers = []
     if (kept !== undefined) this.#buffers = held.filter((buffer) => kept.has(buffer))
@@ -104,7 +105,7 @@ export class Scratch {
     this.#giveBack(this.#account.buffers.keys())
   }
 
-  #giveBack(buffers: Iterable<GPUBuffer>, kept?: ReadonlySet<GPUBuffer>): void {
+  #giveBack(buffers: Iterable<GPUBuffer>, kept?: ReadonlySet<DeviceMemory>): void {
     const account = this.#account
     const released = new Map<GPUBuffer, number>()
     for (const buffer of buffers) {

@@ -1,5 +1,6 @@
 import type { Recorder } from '../device/recorder.js'
 import type { BufferPool } from './buffer-pool.js'
+import type { DeviceMemory } from './page-run.js'
 import type { WaitingDevice } from './readback.js'
 
 /**
@@ -20,7 +21,7 @@ export class Staging {
   }
 
   /** Records the copy of a column to byte `offset` of a buffer; a last partial word is filled up with zeros. */
-  record(recorder: Recorder, target: GPUBuffer, offset: number, column: Uint8Array): void {
+  record(recorder: Recorder, target: DeviceMemory, offset: number, column: Uint8Array): void {
     const bytes = Math.ceil(column.byteLength / 4) * 4
     const buffer = this.#pool.acquire(bytes)
     const range = this.#ranges.get(buffer) ?? buffer.getMappedRange()

@@ -1,5 +1,6 @@
 import type { Device } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
+import type { DeviceMemory } from '../memory/page-run.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { DeviceWord } from './device-count.js'
 import { type Scan, SERIAL_TILE_WORDS } from './prefix-scan.js'
@@ -12,9 +13,9 @@ const ROUNDS = 32
 export type Compact = (
   recorder: Recorder,
   scratch: Scratch,
-  flags: GPUBuffer,
+  flags: DeviceMemory,
   count: number,
-  output: GPUBuffer,
+  output: DeviceMemory,
   total: DeviceWord,
   deviceCount?: DeviceWord,
 ) => void

@@ -1,10 +1,11 @@
 import type { Device } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
+import type { DeviceMemory } from '../memory/page-run.js'
 import type { Scratch } from '../memory/scratch.js'
 
 /** One 32-bit word of a buffer. */
 export interface DeviceWord {
-  readonly buffer: GPUBuffer
+  readonly buffer: DeviceMemory
   /** In words from the buffer's start. */
   readonly index: number
 }
@@ -21,7 +22,7 @@ export function readableBeside(
   recorder: Recorder,
   scratch: Scratch,
   word: DeviceWord,
-  written: GPUBuffer | undefined,
+  written: DeviceMemory | undefined,
 ): DeviceWord {
   if (word.buffer !== written) return word
   const buffer = scratch.words(1)

@@ -1,5 +1,6 @@
 import type { Device, Kernels } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
+import type { DeviceMemory } from '../memory/page-run.js'
 import type { Scratch } from '../memory/scratch.js'
 import type { DeviceWord } from './device-count.js'
 import type { Sort, SortedPairs } from './sort.js'
@@ -31,8 +32,8 @@ export class LeadingSort {
   record(
     recorder: Recorder,
     scratch: Scratch,
-    keys: GPUBuffer,
-    values: GPUBuffer | undefined,
+    keys: DeviceMemory,
+    values: DeviceMemory | undefined,
     count: number,
     firstBit: number,
     unsettled: DeviceWord,

@@ -1,5 +1,6 @@
 import type { Device } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
+import type { DeviceMemory } from '../memory/page-run.js'
 import type { Scratch } from '../memory/scratch.js'
 import { type DeviceWord, readableBeside } from './device-count.js'
 import { groupsFor, kernelsFor, type Strategy, subgroupTile } from './strategy.js'
@@ -16,8 +17,8 @@ const INVOCATION_WORDS = 16
 export type Scan = (
   recorder: Recorder,
   scratch: Scratch,
-  input: GPUBuffer,
-  output: GPUBuffer,
+  input: DeviceMemory,
+  output: DeviceMemory,
   count: number,
   total?: DeviceWord,
   deviceCount?: DeviceWord,

@@ -1,5 +1,6 @@
 import type { Device, Kernels } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
+import type { DeviceMemory } from '../memory/page-run.js'
 import { type Compact, compaction } from './compact.js'
 import { type DeviceWord, unboundedCount } from './device-count.js'
 import { LeadingSort } from './leading-sort.js'
@@ -64,9 +65,9 @@ export class Primitives {
   /** output[i] = source[indices[i]] for elements of `words` u32 words each. */
   gather(
     recorder: Recorder,
-    source: GPUBuffer,
-    indices: GPUBuffer,
-    output: GPUBuffer,
+    source: DeviceMemory,
+    indices: DeviceMemory,
+    output: DeviceMemory,
     count: number,
     words: number,
     live = this.unbounded,
@@ -78,9 +79,9 @@ export class Primitives {
   /** output[indices[i]] = source[i] for elements of `words` u32 words each; of equal indices any one wins, word by word. */
   scatter(
     recorder: Recorder,
-    source: GPUBuffer,
-    indices: GPUBuffer,
-    output: GPUBuffer,
+    source: DeviceMemory,
+    indices: DeviceMemory,
+    output: DeviceMemory,
     count: number,
     words: number,
     live = this.unbounded,
@@ -90,18 +91,24 @@ export class Primitives {
   }
 
   /** output[i] = multiplier * input[i] + addend modulo 2^32. Any other function of an element is a kernel of its own. */
-  map(recorder: Recorder, input: GPUBuffer, output: GPUBuffer, count: number, affine: AffineFunction): void {
+  map(
+    recorder: Recorder,
+    input: DeviceMemory,
+    output: DeviceMemory,
+    count: number,
+    affine: AffineFunction,
+  ): void {
     const params = { count, ...affine }
     recorder.dispatch(this.#mapColumn.map_affine, { input, output }, params, Math.ceil(count / 4))
   }
 
   /** output[i] = value */
-  fill(recorder: Recorder, output: GPUBuffer, count: number, value: number): void {
+  fill(recorder: Recorder, output: DeviceMemory, count: number, value: number): void {
     this.#fromPositions(recorder, output, { count, multiplier: 0, addend: value })
   }
 
   /** output[i] = first + i modulo 2^32 */
-  iota(recorder: Recorder, output: GPUBuffer, count: number, first = 0): void {
+  iota(recorder: Recorder, output: DeviceMemory, count: number, first = 0): void {
     this.#fromPositions(recorder, output, { count, multiplier: 1, addend: first })
   }
 
@@ -110,7 +117,7 @@ export class Primitives {
     return new LeadingSort(this.#device, this.sort)
   }
 
-  #fromPositions(recorder: Recorder, output: GPUBuffer, params: AffineFunction & { count: number }): void {
+  #fromPositions(recorder: Recorder, output: DeviceMemory, params: AffineFunction & { count: number }): void {
     recorder.dispatch(this.#mapPositions.map_affine, { output }, { ...params }, Math.ceil(params.count / 4))
   }
 }

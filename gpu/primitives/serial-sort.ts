@@ -15,7 +15,10 @@ export function serialSort(device: Device, scan: Scan): Sort {
   const kernels = { 1: kernelsOf(false), 2: kernelsOf(true) }
   return (recorder, scratch, keys, values, count, keyWords, { bits = keyWords * 32, from = 0 } = {}) => {
     const { count_digits: countDigits, scatter_tiles: scatterTiles } = kernels[keyWords]
-    const allocate = () => ({ keys: scratch.words(count * keyWords), values: scratch.words(count) })
+    const allocate = (): SortedPairs => ({
+      keys: scratch.words(count * keyWords),
+      values: scratch.words(count),
+    })
     let sorted = allocate()
     if (count === 0) return sorted
     const tiles = Math.ceil(count / TILE_PAIRS)

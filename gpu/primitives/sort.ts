@@ -1,4 +1,5 @@
 import type { Recorder } from '../device/recorder.js'
+import type { DeviceMemory } from '../memory/page-run.js'
 import type { Scratch } from '../memory/scratch.js'
 
 /** 32-bit words of a key; a key of two words is a u64, low word first. */
@@ -13,14 +14,14 @@ export interface SortOptions {
 
 /** Columns of pairs in key order. */
 export interface SortedPairs {
-  readonly keys: GPUBuffer
-  readonly values: GPUBuffer
+  readonly keys: DeviceMemory
+  readonly values: DeviceMemory
 }
 
 /** Columns that are sorted, without values where those are the positions of the keys. */
 export interface UnsortedPairs {
-  readonly keys: GPUBuffer
-  readonly values: GPUBuffer | undefined
+  readonly keys: DeviceMemory
+  readonly values: DeviceMemory | undefined
 }
 
 /**
@@ -32,8 +33,8 @@ export interface UnsortedPairs {
 export type Sort = (
   recorder: Recorder,
   scratch: Scratch,
-  keys: GPUBuffer,
-  values: GPUBuffer | undefined,
+  keys: DeviceMemory,
+  values: DeviceMemory | undefined,
   count: number,
   keyWords: KeyWords,
   options?: SortOptions,

@@ -1,5 +1,6 @@
 import type { ColumnType } from '../../protocol/relation.js'
 import type { IndexStructure } from '../index-structure.js'
+import type { DeviceMemory } from '../memory/page-run.js'
 import type { KeptFacts } from './order/column-facts.js'
 import type { SampleKeeper } from './relation-sample.js'
 import type { StringDictionary } from './string-dictionary.js'
@@ -15,8 +16,8 @@ import type { StringDictionary } from './string-dictionary.js'
  */
 export interface DeviceColumnData {
   readonly type: ColumnType
-  readonly values: GPUBuffer
-  readonly validity: GPUBuffer | undefined
+  readonly values: DeviceMemory
+  readonly validity: DeviceMemory | undefined
   /** Of strings only. */
   readonly dictionary: StringDictionary | undefined
 }

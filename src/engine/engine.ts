@@ -88,6 +88,7 @@ export class Engine extends Catalog {
     const openDevice = async () => {
       const device = await (options.openDevice ?? (() => Device.open(adapter)))()
       device.structureBytes = deviceMemory
+      device.keepReserve()
       return device
     }
     const store = await Store.open(directory, options)

@@ -1,3 +1,4 @@
+import type { DeviceMemory } from '../../gpu/memory/page-run.js'
 import type { ColumnIndex, DeviceRelation } from '../../gpu/relational/device-relation.js'
 import type { Origin } from '../../gpu/relational/order/column-facts.js'
 import {
@@ -32,7 +33,7 @@ export class QueryRun {
   readonly relations: ReadonlyMap<string, DeviceRelation>
   readonly #figures: Map<TypedNode, StepFigures>
   readonly #held = new Set<Table>()
-  readonly #kept = new Set<readonly GPUBuffer[]>()
+  readonly #kept = new Set<readonly DeviceMemory[]>()
   readonly #options: RunOptions
 
   /** @param relations every one that the query names */
@@ -154,7 +155,7 @@ export class QueryRun {
    * Keeps buffers that are no table's.
    * @returns lets them go
    */
-  keep(buffers: readonly GPUBuffer[]): () => void {
+  keep(buffers: readonly DeviceMemory[]): () => void {
     this.#kept.add(buffers)
     return () => {
       this.#kept.delete(buffers)
@@ -191,7 +192,7 @@ export class QueryRun {
     this.work.keepOnly(this.#heldBuffers())
   }
 
-  *#heldBuffers(): Generator<GPUBuffer> {
+  *#heldBuffers(): Generator<DeviceMemory> {
     for (const buffers of this.#kept) yield* buffers
     for (const table of this.#held) yield* table.buffers()
   }

@@ -1,5 +1,6 @@
 import type { Device, Kernels } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import { PAPER_KERNELS } from '../kernels.js'
 import type { SortedKeys } from './cut.js'
 
@@ -19,9 +20,9 @@ export class BlockStreaming {
     recorder: Recorder,
     first: SortedKeys,
     second: SortedKeys,
-    pairs: GPUBuffer,
+    pairs: DeviceMemory,
     count: number,
-    results: GPUBuffer,
+    results: DeviceMemory,
   ): void {
     const buffers = { firstKeys: first.keys, secondKeys: second.keys, pairs, results }
     recorder.dispatchGroups(this.#kernels.stream_blocks, buffers, { pairs: count }, count)

@@ -1,23 +1,24 @@
 import type { Device, Kernels } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import { PAPER_KERNELS } from '../kernels.js'
 
 /** Tuples in the order of their keys, of a word each. */
 export interface SortedKeys {
-  readonly keys: GPUBuffer
+  readonly keys: DeviceMemory
   readonly count: number
 }
 
 /** The same with a word of payload each. */
 export interface SortedTuples extends SortedKeys {
-  readonly payloads: GPUBuffer
+  readonly payloads: DeviceMemory
 }
 
 /** Two relations cut into pairs of ranges. */
 export interface Tiles {
   readonly tiles: number
-  readonly cuts: GPUBuffer
+  readonly cuts: DeviceMemory
 }
 
 /** Tuples of both relations that are a tile; as in `cta-join.wesl`. */

@@ -1,4 +1,5 @@
 import type { Device } from '../../../gpu/device/device.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import { asBytes } from '../../../protocol/columns.js'
 import { scattered } from '../../keys.js'
@@ -99,7 +100,7 @@ export function numbersWithout(numbers: Uint32Array, count: number): Uint32Array
 }
 
 /** A column on the device. */
-export function uploadColumn(device: Device, scratch: Scratch, column: Uint32Array): GPUBuffer {
+export function uploadColumn(device: Device, scratch: Scratch, column: Uint32Array): DeviceMemory {
   const buffer = scratch.words(Math.max(1, column.length))
   device.upload(buffer, asBytes(column))
   return buffer

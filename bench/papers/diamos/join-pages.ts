@@ -1,5 +1,6 @@
 import type { Device, Kernels } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import { PAPER_KERNELS } from '../kernels.js'
 import { Cut, type SortedTuples } from './cut.js'
@@ -25,9 +26,9 @@ export interface PageList extends Joined {
   readonly pages: number
   /** Workgroups. */
   readonly poolCount: number
-  readonly pools: GPUBuffer
-  readonly table: GPUBuffer
-  readonly used: GPUBuffer
+  readonly pools: DeviceMemory
+  readonly table: DeviceMemory
+  readonly used: DeviceMemory
 }
 
 /** JOIN into a list of pages (`join-pages.wesl`): neither a count before nor a gather behind. */

@@ -1,5 +1,6 @@
 import type { Device, Kernels } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import type { Primitives } from '../../../gpu/primitives/primitives.js'
 import { PAPER_KERNELS } from '../kernels.js'
@@ -24,9 +25,9 @@ export function ctaJoinConditions(algorithm: CtaJoin): Readonly<Record<string, b
 
 /** Tuples of a join. */
 export interface Joined {
-  readonly keys: GPUBuffer
+  readonly keys: DeviceMemory
   /** The second relation's payload and the first one's. */
-  readonly payloads: GPUBuffer
+  readonly payloads: DeviceMemory
 }
 
 /** JOIN by one of the CTA joins (`join.wesl`): cut, count, scan, write. */

@@ -1,5 +1,6 @@
 import type { Device, Kernels } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import { PAPER_KERNELS } from '../kernels.js'
 import type { SortedKeys } from './cut.js'
@@ -28,7 +29,7 @@ export class RecursivePartition {
     first: SortedKeys,
     second: SortedKeys,
     fans: readonly number[],
-  ): GPUBuffer {
+  ): DeviceMemory {
     let pairs = scratch.words(PAIR_WORDS)
     this.#device.upload(pairs, new Uint8Array(Uint32Array.of(0, first.count, 0, second.count).buffer))
     let count = 1

@@ -1,4 +1,5 @@
 import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import { scatteredKeys } from '../../keys.js'
 import { randomOrder } from '../../primitives.js'
 import { median, type Row, spreadOf } from '../../report.js'
@@ -42,9 +43,9 @@ type Primitive = 'map' | 'gather' | 'scatter'
 
 /** Columns on the device, of one length. */
 interface Columns {
-  readonly source: GPUBuffer
-  readonly indices: GPUBuffer
-  readonly output: GPUBuffer
+  readonly source: DeviceMemory
+  readonly indices: DeviceMemory
+  readonly output: DeviceMemory
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Device, Kernels } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import { PAPER_KERNELS } from '../kernels.js'
 
 /** Places that a workgroup sorts in its memory; as in `bitonic-column.wesl`. */
@@ -10,8 +11,8 @@ export type BitonicMemory = 'storage' | 'workgroup'
 
 /** u32 keys with a payload of a word each. */
 export interface BitonicColumns {
-  readonly keys: GPUBuffer
-  readonly payloads: GPUBuffer
+  readonly keys: DeviceMemory
+  readonly payloads: DeviceMemory
 }
 
 /** Bitonic sort of a whole column (`bitonic-column.wesl`), to be measured against quicksort and radix sort. */

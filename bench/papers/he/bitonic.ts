@@ -1,5 +1,6 @@
 import type { Device, Kernels } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import { groupsFor, type Strategy } from '../../../gpu/primitives/strategy.js'
 import { PAPER_KERNELS } from '../kernels.js'
@@ -11,7 +12,7 @@ export const LONGEST_SEGMENT = 1024
 /** Segments of columns. */
 export interface Segments {
   /** Start of each segment, ascending; a segment ends where the next one starts. */
-  readonly starts: GPUBuffer
+  readonly starts: DeviceMemory
   readonly count: number
   /** Segments with odd numbers are in order already. */
   readonly settledOdd?: boolean

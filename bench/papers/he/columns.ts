@@ -1,4 +1,5 @@
 import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import type { KeyWords, Primitives, SortOptions } from '../../../gpu/primitives/primitives.js'
 
@@ -11,9 +12,9 @@ export interface ColumnShape {
 
 /** Equally many keys and payloads. */
 export interface Columns {
-  readonly keys: GPUBuffer
+  readonly keys: DeviceMemory
   /** Undefined where the shape has no payloads. */
-  readonly payloads: GPUBuffer | undefined
+  readonly payloads: DeviceMemory | undefined
 }
 
 /** Conditions of kernels over columns of this shape (`columns.wesl`). */

@@ -1,5 +1,6 @@
 import type { Device } from '../../../gpu/device/device.js'
 import type { KernelTime } from '../../../gpu/device/profiler.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import type { JoinRequest, JoinSide } from '../../../gpu/relational/joins/join-types.js'
 import { DeviceWork } from '../../../gpu/relational/query/device-work.js'
 import type { QueryKernels } from '../../../gpu/relational/query/query-kernels.js'
@@ -61,7 +62,7 @@ export interface JoinParts {
 async function runJoin(
   { device, kernels }: JoinParts,
   request: JoinRequest,
-  use?: (left: GPUBuffer, right: GPUBuffer, count: number) => Promise<void>,
+  use?: (left: DeviceMemory, right: DeviceMemory, count: number) => Promise<void>,
 ): Promise<number> {
   const work = new DeviceWork(device, kernels, device.scratch())
   const result = await kernels.joins.join(work, request)

@@ -1,13 +1,14 @@
 import type { Device, Kernels } from '../../../gpu/device/device.js'
 import type { Kernel } from '../../../gpu/device/kernel.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import { PAPER_KERNELS } from '../kernels.js'
 
 /** A move of `count` elements of `words` u32 words each. */
 export interface PassedMove {
-  readonly source: GPUBuffer
-  readonly indices: GPUBuffer
-  readonly output: GPUBuffer
+  readonly source: DeviceMemory
+  readonly indices: DeviceMemory
+  readonly output: DeviceMemory
   readonly count: number
   readonly words: number
   /** Indices are below this: the elements of the source of a gather, or of the output of a scatter. */

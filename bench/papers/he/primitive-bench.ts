@@ -1,5 +1,6 @@
 import type { Device } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import type { Primitives } from '../../../gpu/primitives/primitives.js'
 import { byTurns, KernelTimer } from '../../kernel-time.js'
@@ -18,12 +19,12 @@ export interface PrimitiveBench {
 export interface CheckedWork {
   readonly name: string
   /** @returns the buffer with the result */
-  readonly record: (recorder: Recorder, scratch: Scratch) => GPUBuffer
+  readonly record: (recorder: Recorder, scratch: Scratch) => DeviceMemory
   /** Throws unless these words are right; they are as many as `words`. */
   readonly check: (found: Uint32Array) => void
   readonly words: number
   /** Where the result lies if that is always the same buffer, which is cleared before it is looked at: others may have left theirs. */
-  readonly output?: GPUBuffer
+  readonly output?: DeviceMemory
 }
 
 const EFFORT = { full: { repeats: 11, seconds: 2 }, quick: { repeats: 3, seconds: 0.1 } }
@@ -67,7 +68,7 @@ export function isExactly(name: string, wanted: Uint32Array): (found: Uint32Arra
 }
 
 /** A scratch buffer with these words. */
-export function uploadWords(device: Device, scratch: Scratch, words: Uint32Array): GPUBuffer {
+export function uploadWords(device: Device, scratch: Scratch, words: Uint32Array): DeviceMemory {
   const buffer = scratch.words(words.length)
   device.upload(buffer, new Uint8Array(words.buffer, words.byteOffset, words.byteLength))
   return buffer

@@ -1,5 +1,6 @@
 import type { Device, Kernels } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import type { Primitives } from '../../../gpu/primitives/primitives.js'
 import { PAPER_KERNELS } from '../kernels.js'
@@ -78,10 +79,10 @@ export class Quicksort {
   #numberParts(
     recorder: Recorder,
     scratch: Scratch,
-    keys: GPUBuffer,
+    keys: DeviceMemory,
     count: number,
     pivots: number,
-  ): GPUBuffer {
+  ): DeviceMemory {
     const shape: ColumnShape = { keyWords: this.#shape.keyWords, payloadWords: 0 }
     const samples = (pivots + 1) * SAMPLES_PER_PIVOT
     const params = { count, samples, pivots, seed: Math.floor(Math.random() * 2 ** 32) }

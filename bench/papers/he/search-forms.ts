@@ -1,5 +1,6 @@
 import type { Device } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import { median, type Row, spreadOf } from '../../report.js'
 import { PAPER_KERNELS } from '../kernels.js'
 import { show } from './join-bench.js'
@@ -25,9 +26,9 @@ interface Matching {
 
 /** Columns on the device. */
 interface Uploaded {
-  readonly probeKeys: GPUBuffer
-  readonly buildKeys: GPUBuffer
-  readonly matches: GPUBuffer
+  readonly probeKeys: DeviceMemory
+  readonly buildKeys: DeviceMemory
+  readonly matches: DeviceMemory
 }
 
 /**
@@ -85,7 +86,7 @@ function matchCheck(name: string, probe: Uint32Array, build: Uint32Array): Check
   }
 }
 
-type Upload = (words: Uint32Array) => GPUBuffer
+type Upload = (words: Uint32Array) => DeviceMemory
 
 /** INLJ: probes in no order look into a CSS-tree. */
 function treeMatching(device: Device, upload: Upload, probe: Uint32Array, right: Uint32Array): Matching {

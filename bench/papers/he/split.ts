@@ -2,6 +2,7 @@ import type { Device } from '../../../gpu/device/device.js'
 import type { Kernel } from '../../../gpu/device/kernel.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
 import type { Conditions } from '../../../gpu/device/shaders.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import type { Primitives } from '../../../gpu/primitives/primitives.js'
 import { groupsFor } from '../../../gpu/primitives/strategy.js'
@@ -23,7 +24,7 @@ export interface SplitShape extends ColumnShape {
 /** Columns in the order of their parts. */
 export interface SplitColumns extends Columns {
   /** Fan-out + 1 words: where each part starts, and the number of elements. */
-  readonly starts: GPUBuffer
+  readonly starts: DeviceMemory
 }
 
 /** The pass by some bits of the part numbers. */
@@ -75,7 +76,7 @@ export class Split {
     recorder: Recorder,
     scratch: Scratch,
     input: Columns,
-    parts: GPUBuffer,
+    parts: DeviceMemory,
     count: number,
     fanOut: number,
   ): SplitColumns {
@@ -97,10 +98,10 @@ export class Split {
     recorder: Recorder,
     scratch: Scratch,
     input: Columns,
-    parts: GPUBuffer,
+    parts: DeviceMemory,
     count: number,
     fanOut: number,
-    starts: GPUBuffer,
+    starts: DeviceMemory,
   ): SplitColumns {
     const allocate = () => ({ ...scratchColumns(scratch, this.#shape, count), parts: scratch.words(count) })
     const bits = Math.ceil(Math.log2(fanOut))
@@ -131,7 +132,7 @@ export class Split {
     scratch: Scratch,
     pass: Pass,
     scatterTiles: Kernel,
-    columns: Readonly<Record<string, GPUBuffer | undefined>>,
+    columns: Readonly<Record<string, DeviceMemory | undefined>>,
   ): void {
     const { strategy } = this.#primitives
     const passParts = Math.min(pass.fanOut, 2 ** pass.bits)

@@ -1,5 +1,6 @@
 import type { Device } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import type { Primitives } from '../../../gpu/primitives/primitives.js'
 import { scatteredKeys } from '../../keys.js'
@@ -40,9 +41,9 @@ interface Fixture {
   readonly count: number
   readonly words: Uint32Array
   readonly indices: Uint32Array
-  readonly source: GPUBuffer
-  readonly order: GPUBuffer
-  readonly output: GPUBuffer
+  readonly source: DeviceMemory
+  readonly order: DeviceMemory
+  readonly output: DeviceMemory
 }
 
 /**
@@ -56,8 +57,8 @@ export async function benchTable3(bench: PrimitiveBench): Promise<Row[]> {
   const words = new Uint32Array(scatteredKeys(1, 0, count).buffer)
   const indices = new Uint32Array(randomOrder(count).buffer)
   const [source, order] = [words, indices].map((column) => uploadWords(device, scratch, column)) as [
-    GPUBuffer,
-    GPUBuffer,
+    DeviceMemory,
+    DeviceMemory,
   ]
   const fixture = {
     device,
@@ -114,7 +115,7 @@ function copiesOf({ primitives, count, words, source, output }: Fixture): Checke
 
 /** Recorded work whose result is in a column of its own. */
 function into(
-  output: GPUBuffer,
+  output: DeviceMemory,
   record: (recorder: Recorder, scratch: Scratch) => void,
 ): CheckedWork['record'] {
   return (recorder, scratch) => {

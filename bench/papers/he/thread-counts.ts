@@ -1,3 +1,4 @@
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import { scatteredKeys } from '../../keys.js'
 import { median, type Row, spreadOf } from '../../report.js'
 import { splitCheck } from './key-parts.js'
@@ -84,11 +85,11 @@ export async function benchThreadCounts(bench: PrimitiveBench): Promise<Row[]> {
 class ThreadCounts {
   readonly #bench: PrimitiveBench
   readonly #keys: Uint32Array
-  readonly #source: GPUBuffer
-  readonly #output: GPUBuffer
+  readonly #source: DeviceMemory
+  readonly #output: DeviceMemory
   readonly #checks: Readonly<Record<Primitive, CheckedWork['check']>>
 
-  constructor(bench: PrimitiveBench, keys: Uint32Array, source: GPUBuffer, output: GPUBuffer) {
+  constructor(bench: PrimitiveBench, keys: Uint32Array, source: DeviceMemory, output: DeviceMemory) {
     this.#bench = bench
     this.#keys = keys
     this.#source = source

@@ -1,5 +1,6 @@
 import type { Device, Kernels } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import { PAPER_KERNELS } from '../kernels.js'
 
 /** Invocations that a workgroup of a thread grid may have; `thread-share.wesl` has the same numbers. */
@@ -31,7 +32,13 @@ export class ThreadGrid {
   }
 
   /** output[i] = 3 · source[i] + 1 modulo 2^32 */
-  recordMap(recorder: Recorder, groups: number, source: GPUBuffer, output: GPUBuffer, count: number): void {
+  recordMap(
+    recorder: Recorder,
+    groups: number,
+    source: DeviceMemory,
+    output: DeviceMemory,
+    count: number,
+  ): void {
     recorder.dispatchGroups(this.#kernels.map_words, { source, output }, { count }, groups)
   }
 
@@ -39,9 +46,9 @@ export class ThreadGrid {
   recordGather(
     recorder: Recorder,
     groups: number,
-    source: GPUBuffer,
-    indices: GPUBuffer,
-    output: GPUBuffer,
+    source: DeviceMemory,
+    indices: DeviceMemory,
+    output: DeviceMemory,
     count: number,
   ): void {
     recorder.dispatchGroups(this.#kernels.gather_words, { source, output, indices }, { count }, groups)
@@ -51,9 +58,9 @@ export class ThreadGrid {
   recordScatter(
     recorder: Recorder,
     groups: number,
-    source: GPUBuffer,
-    indices: GPUBuffer,
-    output: GPUBuffer,
+    source: DeviceMemory,
+    indices: DeviceMemory,
+    output: DeviceMemory,
     count: number,
   ): void {
     recorder.dispatchGroups(this.#kernels.scatter_words, { source, output, indices }, { count }, groups)

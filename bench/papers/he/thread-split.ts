@@ -1,5 +1,6 @@
 import type { Device, Kernels } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import type { Primitives } from '../../../gpu/primitives/primitives.js'
 import { PAPER_KERNELS } from '../kernels.js'
@@ -41,8 +42,8 @@ export class ThreadSplit {
     recorder: Recorder,
     scratch: Scratch,
     groups: number,
-    keys: GPUBuffer,
-    output: GPUBuffer,
+    keys: DeviceMemory,
+    output: DeviceMemory,
     count: number,
   ): void {
     const cells = THREAD_SPLIT_PARTS * groups * this.#shape.invocations

@@ -1,4 +1,5 @@
 import type { Device } from '../../../gpu/device/device.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import { Primitives, type Strategy } from '../../../gpu/primitives/primitives.js'
 import { suitsSubgroups } from '../../../gpu/primitives/strategy.js'
 import { scatteredKeys } from '../../keys.js'
@@ -26,9 +27,9 @@ const FAN_OUT = 64
 /** What goes into the primitives, on the host and on the device. */
 interface Inputs {
   readonly keys: Uint32Array
-  readonly source: GPUBuffer
+  readonly source: DeviceMemory
   /** Part of each key. */
-  readonly parts: GPUBuffer
+  readonly parts: DeviceMemory
 }
 
 /** What cannot be had with and without workgroup memory, and why: rows without figures. */

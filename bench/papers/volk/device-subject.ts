@@ -1,6 +1,7 @@
 import type { Device } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
 import { KeyNormaliser, type NormalKeys, type WireKeys } from '../../../gpu/keys/normalise.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import { Primitives } from '../../../gpu/primitives/primitives.js'
 import { WarmDevice } from '../../../gpu/primitives/warm-device.js'
@@ -28,9 +29,9 @@ export async function createTools(device: Device): Promise<DeviceTools> {
 /** Where the answers to a batch go. */
 export interface Answers {
   /** A bit a key. */
-  readonly found: GPUBuffer
+  readonly found: DeviceMemory
   /** A word a key: its number where it was found. */
-  readonly payloads: GPUBuffer
+  readonly payloads: DeviceMemory
 }
 
 /** An index on the device, of keys of variable length and payloads of one word. */

@@ -35,7 +35,7 @@ export class DeviceDictionary {
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   static async create(device: Device): Promise<DeviceDictionary> {
-    return new DeviceDictionary(device, await Region.create(device, 'index names', SLOT_WORDS, 1))
+    return new DeviceDictionary(device, await Region.create(device, 'derived', 'index names', SLOT_WORDS, 1))
   }
 
   /** Names that are in it. */

@@ -1,6 +1,7 @@
 import type { Device, Kernels } from '../../../gpu/device/device.js'
 import { GROUP_SIZE, type Recorder } from '../../../gpu/device/recorder.js'
 import { KeyNormaliser, type NormalKeys } from '../../../gpu/keys/normalise.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import { Primitives } from '../../../gpu/primitives/primitives.js'
 import { asBytes } from '../../../protocol/columns.js'
@@ -36,12 +37,12 @@ interface Parts {
 export class NaiveIndex {
   readonly #device: Device
   readonly #parts: Parts
-  readonly #matrices: GPUBuffer
+  readonly #matrices: DeviceMemory
   readonly #keys: number
   /** Rows of a matrix. */
   readonly #height: number
 
-  private constructor(device: Device, parts: Parts, matrices: GPUBuffer, keys: number, height: number) {
+  private constructor(device: Device, parts: Parts, matrices: DeviceMemory, keys: number, height: number) {
     this.#device = device
     this.#parts = parts
     this.#matrices = matrices
@@ -110,8 +111,8 @@ export class NaiveIndex {
   recordGet(
     recorder: Recorder,
     { records, heap }: Pick<NormalKeys, 'records' | 'heap'>,
-    found: GPUBuffer,
-    numbers: GPUBuffer,
+    found: DeviceMemory,
+    numbers: DeviceMemory,
     count: number,
   ): void {
     recorder.clear(found, 0, Math.ceil(count / 32) * 4)

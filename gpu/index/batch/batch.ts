@@ -1,4 +1,5 @@
 import type { Recorder } from '../../device/recorder.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { ArenaContent, SortedRoom } from '../arena.js'
 import type { TreeTotals } from '../totals.js'
@@ -42,7 +43,7 @@ export function preparedBatch(
 /** A tree's tuples in ascending key order, and what to go on recording with. */
 export interface TupleOrder {
   readonly recorder: Recorder
-  readonly tuples: GPUBuffer
+  readonly tuples: DeviceMemory
 }
 
 /**

@@ -3,6 +3,7 @@ import { WriteOp } from '../../../protocol/types.js'
 import type { Device } from '../../device/device.js'
 import type { IndexShape, WriteBatch } from '../../index-structure.js'
 import type { WireKeys } from '../../keys/normalise.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 import { leadingBits } from '../../primitives/primitives.js'
 
@@ -32,22 +33,22 @@ export interface ItemKinds {
 export interface Items extends ItemKinds {
   readonly count: number
   /** Kinds, a byte an item, when mixed. */
-  readonly ops: GPUBuffer
+  readonly ops: DeviceMemory
   readonly keys: ItemKeys
-  readonly payloads: GPUBuffer
+  readonly payloads: DeviceMemory
 }
 
 /** Keys as they came off the wire, or those of variable length in their normal form already. */
 export type ItemKeys = FixedKeys | WireKeys | KeyRecords
 
 interface FixedKeys {
-  readonly fixed: GPUBuffer
+  readonly fixed: DeviceMemory
 }
 
 /** Records of keys, and where they lead. */
 export interface KeyRecords {
-  readonly records: GPUBuffer
-  readonly heap: GPUBuffer
+  readonly records: DeviceMemory
+  readonly heap: DeviceMemory
 }
 
 /** A write batch that comes to the device when it is asked for: for its request, and for a merge that holds it. */
@@ -89,7 +90,7 @@ export function batchBytes({ ops, keys, payloads }: WriteBatch): number {
 
 /** Uploads a batch. */
 export function uploadItems(device: Device, scratch: Scratch, shape: IndexShape, batch: WriteBatch): Items {
-  const upload = (column: Uint8Array | undefined): GPUBuffer => {
+  const upload = (column: Uint8Array | undefined): DeviceMemory => {
     const buffer = scratch.bytes(column?.byteLength ?? 0)
     if (column !== undefined) device.upload(buffer, column)
     return buffer

@@ -3,6 +3,7 @@ import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import { KeyNormaliser, type NormalForm, RECORD_WORDS, type WireKeys } from '../../keys/normalise.js'
 import { RecordSort } from '../../keys/sort-records.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceWord, LeadingSort, Primitives } from '../../primitives/primitives.js'
 import type { TreeShape } from '../layout.js'
@@ -13,11 +14,11 @@ export interface SortedKeys {
   /** What to go on recording with: sorting keys of variable length submits what was recorded before. */
   readonly recorder: Recorder
   /** In their ordered form. */
-  readonly keys: GPUBuffer
+  readonly keys: DeviceMemory
   /** Where they lie, if they have a variable length. */
-  readonly heap: GPUBuffer | undefined
+  readonly heap: DeviceMemory | undefined
   /** Number in the batch of each, or its value. */
-  readonly order: GPUBuffer
+  readonly order: DeviceMemory
 }
 
 /** Brings the keys of batches into their ordered form, and in order (`sort.wesl`). */
@@ -50,7 +51,7 @@ export class BatchSort {
     scratch: Scratch,
     items: Items,
     unsettled: DeviceWord,
-    values?: GPUBuffer,
+    values?: DeviceMemory,
   ): Promise<SortedKeys> {
     const { keys: given, count, isSorted, leading } = items
     if (!('fixed' in given)) return this.#sortRecords(recorder, scratch, given, items)
@@ -85,14 +86,14 @@ export class BatchSort {
     return { recorder: next, keys: this.#ordered(next, scratch, sorted, count), heap, order }
   }
 
-  #ordered(recorder: Recorder, scratch: Scratch, wireKeys: GPUBuffer, count: number): GPUBuffer {
+  #ordered(recorder: Recorder, scratch: Scratch, wireKeys: DeviceMemory, count: number): DeviceMemory {
     const { keyWords, word } = this.#shape
     const ordered = scratch.words(count * keyWords)
     recorder.dispatch(this.#kernels.order_keys, { wireKeys, ordered }, { count, shape: word }, count)
     return ordered
   }
 
-  #positions(recorder: Recorder, scratch: Scratch, count: number): GPUBuffer {
+  #positions(recorder: Recorder, scratch: Scratch, count: number): DeviceMemory {
     const positions = scratch.words(count)
     this.#primitives.iota(recorder, positions, count)
     return positions

@@ -1,6 +1,7 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { Kernel, Params } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import { COUNTS, Count } from './counts.js'
@@ -17,7 +18,7 @@ export class BatchWork {
   /** Items, which bound all that follows from them. */
   readonly count: number
   /** Buffers by the names that kernels have for them, those of the tree included. `counts` are there from the start, but for their content. */
-  readonly buffers: Record<string, GPUBuffer | undefined> = {}
+  readonly buffers: Record<string, DeviceMemory | undefined> = {}
   /** Parameters that kernels have in common, by their names. */
   readonly params: Record<string, number>
 
@@ -37,13 +38,13 @@ export class BatchWork {
   }
 
   /** Makes a column of so many words, whose content is undefined. */
-  words(name: string, words = this.count): GPUBuffer {
+  words(name: string, words = this.count): DeviceMemory {
     const column = this.scratch.words(words)
     this.buffers[name] = column
     return column
   }
 
-  column(name: string): GPUBuffer {
+  column(name: string): DeviceMemory {
     const column = this.buffers[name]
     if (column === undefined) throw new WarpdexError('INTERNAL', `the batch has no ${name} yet`)
     return column

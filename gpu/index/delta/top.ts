@@ -37,7 +37,7 @@ export class TopKeeper {
     if (digits <= (arena.top?.digits ?? 0)) return
     const bytes = 4 * 16 ** digits
     if (arena.bytes + bytes > this.#device.structureBytes) return
-    const buffer = await this.#device.allocate(bytes, 'tree directory')
+    const buffer = this.#device.allocatePages('derived', bytes, 'tree directory')
     arena.top?.buffer.destroy()
     arena.top = { digits, buffer }
     const recorder = this.#device.record()

@@ -2,6 +2,7 @@ import type { Device, Kernels } from '../../device/device.js'
 import type { IndexShape, NamedColumn } from '../../index-structure.js'
 import { KeyRestorer } from '../../keys/restore.js'
 import { readBack } from '../../memory/image-parts.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { ArenaContent } from '../arena.js'
@@ -68,7 +69,7 @@ export class EntryExport {
   }
 
   /** The order by itself: what it takes to find it is several times as large. */
-  async #order(content: ArenaContent, keys: number): Promise<GPUBuffer> {
+  async #order(content: ArenaContent, keys: number): Promise<DeviceMemory> {
     return this.#device.withScratch(async (scratch) => {
       const { recorder, tuples } = await this.#findOrder(this.#device.record(), scratch, content, keys)
       const order = await this.#device.allocate(4 * keys, 'order of keys')
@@ -98,7 +99,7 @@ export class EntryExport {
   }
 
   /** The lists of the keys of which a payload does not tell all. */
-  async *#lists(group: KeyGroup, odd: GPUBuffer, count: number): AsyncGenerator<NamedColumn> {
+  async *#lists(group: KeyGroup, odd: DeviceMemory, count: number): AsyncGenerator<NamedColumn> {
     const { scratch } = group
     const lists = scratch.words(3 * count)
     const spans = scratch.words(count)
@@ -114,7 +115,7 @@ export class EntryExport {
     yield { name: 'entries', chunks: this.#entries(found, this.#params(group, count), entries!) }
   }
 
-  async *#keys({ scratch, content, count }: KeyGroup, keys: GPUBuffer): AsyncGenerator<NamedColumn> {
+  async *#keys({ scratch, content, count }: KeyGroup, keys: DeviceMemory): AsyncGenerator<NamedColumn> {
     const device = this.#device
     const { heap } = content
     if (this.#restorer === undefined || heap === undefined) {
@@ -169,7 +170,7 @@ export class EntryExport {
   }
 }
 
-type GroupBuffers = Readonly<Record<string, GPUBuffer | undefined>>
+type GroupBuffers = Readonly<Record<string, DeviceMemory | undefined>>
 
 type GroupParams = Readonly<Record<'count' | 'first' | 'shape' | 'window' | 'entries', number>>
 
@@ -177,7 +178,7 @@ type GroupParams = Readonly<Record<'count' | 'first' | 'shape' | 'window' | 'ent
 interface KeyGroup {
   readonly scratch: Scratch
   readonly content: ArenaContent
-  readonly order: GPUBuffer
+  readonly order: DeviceMemory
   readonly first: number
   readonly count: number
 }

@@ -132,7 +132,7 @@ export class MergeRooms {
     const left = Math.min(this.#device.regionBytes, free + (spare?.bytes ?? 0))
     for (const records of sizes) {
       if (regionBytes(this.#device, tupleStride, records) > left) continue
-      const create = () => Region.create(this.#device, arena.tuples.label, tupleStride, records)
+      const create = () => Region.create(this.#device, 'tree', arena.tuples.label, tupleStride, records)
       const merged = await roomOr(create)
       if (merged !== undefined) return merged
     }

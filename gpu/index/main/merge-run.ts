@@ -1,6 +1,7 @@
 import { LIMITS } from '../../../protocol/limits.js'
 import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Region } from '../../memory/region.js'
 import type { Scratch } from '../../memory/scratch.js'
 import { groupsFor, kernelsFor, type Strategy, strategyFor } from '../../primitives/strategy.js'
@@ -22,8 +23,8 @@ const MOST_BESIDE = { cpu: { alone: 8, goesOn: 64 }, gpu: { alone: 64, goesOn: 2
 export interface PlannedMerge {
   readonly merged: Region
   readonly tiles: number
-  readonly equal: GPUBuffer
-  readonly taken: GPUBuffer
+  readonly equal: DeviceMemory
+  readonly taken: DeviceMemory
 }
 
 /**

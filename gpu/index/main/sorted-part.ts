@@ -1,4 +1,5 @@
 import type { Device } from '../../device/device.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import { Region, regionBytes } from '../../memory/region.js'
 import type { TreeShape } from '../layout.js'
 import { planDirectory } from './directory-plan.js'
@@ -14,7 +15,7 @@ const BITS = 32
 export class SortedPart {
   readonly tuples: number
   /** Separators over the tuples; see `directory.wesl`. */
-  readonly directory: GPUBuffer
+  readonly directory: DeviceMemory
   /** A bit a tuple that has left; keys of variable length have it in their records. */
   readonly removed: Region | undefined
   /** Whether any tuple has left. */
@@ -25,7 +26,12 @@ export class SortedPart {
   readonly usedDerivedBytes: number
   readonly #shape: TreeShape
 
-  private constructor(shape: TreeShape, tuples: number, directory: GPUBuffer, removed: Region | undefined) {
+  private constructor(
+    shape: TreeShape,
+    tuples: number,
+    directory: DeviceMemory,
+    removed: Region | undefined,
+  ) {
     this.#shape = shape
     this.tuples = tuples
     this.usedDerivedBytes = planDirectory(shape, tuples).bytes
@@ -41,10 +47,10 @@ export class SortedPart {
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   static async create(device: Device, shape: TreeShape, tuples: number, most = tuples): Promise<SortedPart> {
-    const directory = await device.allocate(planDirectory(shape, most).bytes, 'CSS-tree directory')
+    const directory = device.allocatePages('derived', planDirectory(shape, most).bytes, 'CSS-tree directory')
     if (shape.form !== undefined) return new SortedPart(shape, tuples, directory, undefined)
     try {
-      const removed = await Region.create(device, 'removed tuples', 1, wordsFor(most))
+      const removed = await Region.create(device, 'derived', 'removed tuples', 1, wordsFor(most))
       removed.take(wordsFor(tuples))
       return new SortedPart(shape, tuples, directory, removed)
     } catch (error) {
@@ -56,7 +62,7 @@ export class SortedPart {
   /** Bytes that a sorted part of so many tuples takes beside them. */
   static bytesFor(device: Device, shape: TreeShape, tuples: number): number {
     const removed = shape.form === undefined ? regionBytes(device, 1, wordsFor(tuples)) : 0
-    return planDirectory(shape, tuples).bytes + removed
+    return device.bytesOfPages(planDirectory(shape, tuples).bytes) + removed
   }
 
   /** Whether `successor` can be called for so many tuples. */

@@ -4,6 +4,7 @@ import type { Device, Kernels } from '../../device/device.js'
 import type { Kernel } from '../../device/kernel.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { KeyColumn } from '../../keys/key-column.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena, ArenaBindings } from '../arena.js'
@@ -34,9 +35,9 @@ export interface KeyRange {
 /** Where keys leave the tree, on the device, each at the place that it has in its column. */
 export interface Located {
   /** Slot and depth of each. */
-  readonly places: GPUBuffer
+  readonly places: DeviceMemory
   /** The key's tuple, or NONE. */
-  readonly existing: GPUBuffer
+  readonly existing: DeviceMemory
 }
 
 /** Entry points by module. */

@@ -73,8 +73,8 @@ export class PartitionKeeper {
     const device = this.#device
     const levels = await this.#levelsFor(arena)
     const { records } = arena.nodes
-    const roots = await Region.create(device, 'partition roots', 1, 1)
-    const numbers = await Region.create(device, 'partition numbers', 1, records)
+    const roots = await Region.create(device, 'derived', 'partition roots', 1, 1)
+    const numbers = await Region.create(device, 'derived', 'partition numbers', 1, records)
     const directory = await device.allocate(8 * LEAST_DIRECTORY_SLOTS, 'partition directory')
     return new PartitionTable(levels, records, roots, numbers, directory)
   }

@@ -1,3 +1,4 @@
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Region } from '../../memory/region.js'
 
 /** The partitions of an arena (Volk §3.1): their roots, how to get from a node to its partition, and from a key's digits to one. */
@@ -11,14 +12,14 @@ export class PartitionTable {
   /** Partition of each root node, counted from 1; 0 for other nodes. */
   readonly numbers: Region
   /** See `partition-directory.wesl`. */
-  directory: GPUBuffer
+  directory: DeviceMemory
   /** Nodes that have been looked at. */
   nodesSeen = 0
   /** Depth of the deepest of them. */
   depth = 0
   readonly #lists = new Map<number, PartitionLists>()
 
-  constructor(levels: number, settledAt: number, roots: Region, numbers: Region, directory: GPUBuffer) {
+  constructor(levels: number, settledAt: number, roots: Region, numbers: Region, directory: DeviceMemory) {
     this.levels = levels
     this.settledAt = settledAt
     this.roots = roots
@@ -60,7 +61,7 @@ export class PartitionTable {
   }
 
   /** Its buffers by the names that kernels have for them. */
-  get bindings(): Readonly<Record<'roots' | 'numbers' | 'partitionDirectory', GPUBuffer>> {
+  get bindings(): Readonly<Record<'roots' | 'numbers' | 'partitionDirectory', DeviceMemory>> {
     return {
       roots: this.roots.buffer,
       numbers: this.numbers.buffer,
@@ -94,7 +95,7 @@ export interface PartitionLists {
   readonly sharing: number
   /** As `partition-lists.wesl` draws them, by the names that kernels have for them. */
   readonly bindings: Readonly<
-    Record<'byLevel' | 'byBlock' | 'positions' | 'predecessors' | 'blocks', GPUBuffer>
+    Record<'byLevel' | 'byBlock' | 'positions' | 'predecessors' | 'blocks', DeviceMemory>
   >
   /** A plain number, since the size of a buffer is asked of Dawn. */
   readonly bytes: number

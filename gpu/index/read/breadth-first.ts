@@ -1,4 +1,5 @@
 import type { Kernels } from '../../device/device.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { ArenaContent } from '../arena.js'
 import { SLOTS } from '../layout.js'
 import type { Hits, RangeSearch } from './hits.js'
@@ -30,7 +31,7 @@ export class BreadthFirst {
   }
 
   /** The numbers of all `tupleCount` tuples in ascending key order. */
-  order(work: ReadWork<ArenaContent>, tupleCount: number): GPUBuffer {
+  order(work: ReadWork<ArenaContent>, tupleCount: number): DeviceMemory {
     const ranges = this.#ranges.record(work, { ranges: 1, limit: tupleCount })
     const search = { ...ranges, count: 1, reverse: false, limit: tupleCount }
     return this.#tuples(work, search, tupleCount).tuples

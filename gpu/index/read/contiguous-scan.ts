@@ -1,4 +1,5 @@
 import type { Kernels } from '../../device/device.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Hits, RangeSearch } from './hits.js'
 import type { PayloadHits } from './payload-hits.js'
 import type { ReadContext, ReadWork } from './read-context.js'
@@ -52,7 +53,7 @@ export class ContiguousScan {
   }
 
   /** Finds the first tuple of each range in scan order, how many there are, `limit` at most, and whether there are more. */
-  #find(work: ReadWork, search: RangeSearch): Omit<Hits, 'hits'> & { windows: GPUBuffer } {
+  #find(work: ReadWork, search: RangeSearch): Omit<Hits, 'hits'> & { windows: DeviceMemory } {
     const { recorder, scratch, arena } = work
     const { count, ranges, heap } = search
     const columns = {

@@ -2,6 +2,7 @@ import type { Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { ReadRequest } from '../../index-structure.js'
 import type { KeyColumn } from '../../keys/key-column.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Arena } from '../arena.js'
 import type { ReadContext } from './read-context.js'
 import type { Asked, ReadOperation, SearchedTree } from './read-operation.js'
@@ -21,7 +22,7 @@ export class Count implements ReadOperation<'count'> {
     recorder: Recorder,
     arena: Arena,
     queries: KeyColumn,
-    counts: GPUBuffer,
+    counts: DeviceMemory,
     count: number,
     first = 0,
   ): void {

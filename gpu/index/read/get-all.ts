@@ -2,6 +2,7 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import type { Kernels } from '../../device/device.js'
 import type { GetAllResult, ReadRequest } from '../../index-structure.js'
 import type { KeyColumn } from '../../keys/key-column.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { PayloadHits } from './payload-hits.js'
 import { type EntryColumn, type ReadContext, type ReadWork, words } from './read-context.js'
 import type { Asked, ReadOperation, SearchedTree } from './read-operation.js'
@@ -10,9 +11,9 @@ import type { ScanResultWriter } from './scan-result.js'
 /** Payloads of a batch of keys, on the device. */
 export interface RecordedGetAll {
   /** Of each key, and past the last: payloads before its own. */
-  readonly positions: GPUBuffer
+  readonly positions: DeviceMemory
   /** Not 0 where there are more payloads than positions can say. */
-  readonly overflowed: GPUBuffer
+  readonly overflowed: DeviceMemory
   readonly payloads: EntryColumn
 }
 

@@ -2,6 +2,7 @@ import type { Column } from '../../../protocol/columns.js'
 import { SEQUENCE_BYTES } from '../../../protocol/types.js'
 import type { DeviceColumn, Kernels } from '../../device/device.js'
 import type { GetNextResult, ReadRequest } from '../../index-structure.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { TraversalPlan } from '../partitions/locator.js'
 import { recordKeys, restoredKeys } from './key-columns.js'
 import { bitmapBytes, type ReadContext, type ReadWork } from './read-context.js'
@@ -55,7 +56,7 @@ export class GetNext implements ReadOperation<'getNext'> {
     { reverse }: ReadRequest<'getNext'>,
     asked: Asked<'getNext'>,
     plan: TraversalPlan | undefined,
-  ): { known: DeviceColumn[]; records: GPUBuffer } {
+  ): { known: DeviceColumn[]; records: DeviceMemory } {
     const { recorder, scratch, arena } = work
     const { keys, count } = asked
     const { device, tree, keyBytes, payloadBytes, paddedBytes, locator } = this.#context

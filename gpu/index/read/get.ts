@@ -4,6 +4,7 @@ import { GROUP_SIZE } from '../../device/recorder.js'
 import type { Conditions } from '../../device/shaders.js'
 import type { GetResult, ReadRequest } from '../../index-structure.js'
 import type { KeyColumn } from '../../keys/key-column.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import { kernelsFor, SERIAL_GROUP_SIZE } from '../../primitives/strategy.js'
 import type { Arena } from '../arena.js'
 import { hasTop } from '../delta/top.js'
@@ -17,11 +18,11 @@ export interface GetColumns {
   /** How many keys. */
   readonly count: number
   /** A bit a key. */
-  readonly found: GPUBuffer
+  readonly found: DeviceMemory
   /** A padded payload a key. */
-  readonly payloads: GPUBuffer
+  readonly payloads: DeviceMemory
   /** A sequence number a key, where it is asked for: that of its payload. */
-  readonly sequences?: GPUBuffer | undefined
+  readonly sequences?: DeviceMemory | undefined
   /** Number of the first key, and of its payload; 0 if absent. */
   readonly first?: number
   /** Word of `found` in which the first key's bit is the lowest; 0 if absent. */
@@ -90,7 +91,7 @@ export class Get implements ReadOperation<'get'> {
     const buffers = { ...arena.bindings, queries: queries.keys, queryHeap: queries.heap, found, payloads }
     const params = { count, shape: tree.word, first, firstWord }
     let kernels = this.#kernelsFor(arena)
-    let existing: GPUBuffer | undefined
+    let existing: DeviceMemory | undefined
     if (plan !== undefined && locator !== undefined) {
       if (plan.traversal.strategy === 'directed' && this.#directed !== undefined) {
         // Bits of a single query are stored, those of more are added.

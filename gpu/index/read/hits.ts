@@ -1,21 +1,22 @@
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 
 /** The entries that a search of ranges found, on the device: in scan order, `limit` places a range. */
 export interface Hits {
   /** | tuple | entry | of each hit. */
-  readonly hits: GPUBuffer
+  readonly hits: DeviceMemory
   /** Number of hits of each range, u32, and one word more. */
-  readonly found: GPUBuffer
+  readonly found: DeviceMemory
   /** 1 for each range that has an entry past its hits, u32. */
-  readonly more: GPUBuffer
+  readonly more: DeviceMemory
 }
 
 /** Ranges to search, on the device. */
 export interface RangeSearch {
   readonly count: number
-  readonly ranges: GPUBuffer
+  readonly ranges: DeviceMemory
   /** Where the ranges' keys lie, if they have a variable length. */
-  readonly heap: GPUBuffer | undefined
+  readonly heap: DeviceMemory | undefined
   readonly reverse: boolean
   /** Hits of each range. */
   readonly limit: number

@@ -3,6 +3,7 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { DeviceColumn } from '../../device/device.js'
 import type { KeyRestorer } from '../../keys/restore.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { DeviceWord } from '../../primitives/primitives.js'
 import { type EntryColumn, type ReadContext, type ReadWork, words } from './read-context.js'
 
@@ -12,8 +13,8 @@ const EAGER_BYTES = 64 * 1024
 /** Keys of a result, by their records in the index's heap. */
 export interface FoundKeys {
   readonly restorer: KeyRestorer
-  readonly heap: GPUBuffer
-  readonly records: GPUBuffer
+  readonly heap: DeviceMemory
+  readonly records: DeviceMemory
   /** How many there are at most. */
   readonly most: number
   /** How many there are, where only the device knows. */

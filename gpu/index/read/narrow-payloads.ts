@@ -1,6 +1,7 @@
 import type { Device, Kernels } from '../../device/device.js'
 import { GROUP_SIZE, type Recorder } from '../../device/recorder.js'
 import type { Conditions } from '../../device/shaders.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceWord } from '../../primitives/primitives.js'
 
@@ -24,11 +25,11 @@ export class NarrowPayloads {
    */
   record(
     { recorder, scratch }: { readonly recorder: Recorder; readonly scratch: Scratch },
-    padded: GPUBuffer,
+    padded: DeviceMemory,
     count: number,
     bytes: number,
     live: DeviceWord = { buffer: padded, index: NONE },
-  ): GPUBuffer {
+  ): DeviceMemory {
     if (bytes % 4 === 0) return padded
     const column = scratch.bytes(count * bytes)
     const groups = Math.ceil((count * bytes) / (4 * GROUP_SIZE))

@@ -1,12 +1,13 @@
 import type { Kernels } from '../../device/device.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import { allocateHits, type Hits, type RangeSearch } from './hits.js'
 import type { ReadContext, ReadWork } from './read-context.js'
 
 /** Tuples of ranges, on the device: `width` places a range, of which the first `lengths[range]` are taken. */
 export interface ListedTuples {
-  readonly tuples: GPUBuffer
+  readonly tuples: DeviceMemory
   readonly width: number
-  readonly lengths: GPUBuffer
+  readonly lengths: DeviceMemory
 }
 
 /** Finds the live payloads of listed tuples. */
@@ -29,7 +30,7 @@ export class PayloadHits {
     work: ReadWork,
     search: RangeSearch,
     { tuples, width, lengths }: ListedTuples,
-  ): { hits: Hits; positions: GPUBuffer } {
+  ): { hits: Hits; positions: DeviceMemory } {
     const { recorder, scratch, arena } = work
     const { primitives, tree } = this.#context
     const { count, ranges, limit, reverse } = search

@@ -7,6 +7,7 @@ import type { IndexShape } from '../../index-structure.js'
 import type { KeyColumn } from '../../keys/key-column.js'
 import { KeyNormaliser } from '../../keys/normalise.js'
 import { KeyRestorer } from '../../keys/restore.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { ResultMemory } from '../../memory/result-memory.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Primitives } from '../../primitives/primitives.js'
@@ -18,7 +19,7 @@ import { NarrowPayloads } from './narrow-payloads.js'
 
 /** A column with something for each entry of a result. */
 export interface EntryColumn {
-  readonly buffer: GPUBuffer
+  readonly buffer: DeviceMemory
   /** Bytes an entry. */
   readonly entryBytes: number
 }
@@ -110,7 +111,7 @@ export class ReadContext {
    * A column on the device; without one a buffer that stands in where a kernel does not look.
    * @param recorder see `Device.upload`
    */
-  upload(scratch: Scratch, column: Uint8Array | undefined, recorder?: Recorder): GPUBuffer {
+  upload(scratch: Scratch, column: Uint8Array | undefined, recorder?: Recorder): DeviceMemory {
     const buffer = scratch.bytes(column?.byteLength ?? 0)
     if (column !== undefined) this.device.upload(buffer, column, 0, recorder)
     return buffer

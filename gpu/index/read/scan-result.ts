@@ -1,15 +1,16 @@
 import type { Kernels } from '../../device/device.js'
 import { GROUP_SIZE } from '../../device/recorder.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Hits, RangeSearch } from './hits.js'
 import type { ReadContext, ReadWork } from './read-context.js'
 
 /** A scan's result on the device: the columns of `ScanResult`. */
 export interface ScanColumns {
-  readonly offsets: GPUBuffer
-  readonly keys: GPUBuffer
-  readonly payloads: GPUBuffer
-  readonly more: GPUBuffer
-  readonly tokens: GPUBuffer
+  readonly offsets: DeviceMemory
+  readonly keys: DeviceMemory
+  readonly payloads: DeviceMemory
+  readonly more: DeviceMemory
+  readonly tokens: DeviceMemory
 }
 
 /** Turns the hits of a search into the columns of a reply. */
@@ -42,7 +43,7 @@ export class ScanResultWriter {
     work: ReadWork,
     { count, limit }: RangeSearch,
     { found, more }: Pick<Hits, 'found' | 'more'>,
-    write: (columns: Readonly<Record<'offsets' | 'keys' | 'payloads' | 'tokens', GPUBuffer>>) => void,
+    write: (columns: Readonly<Record<'offsets' | 'keys' | 'payloads' | 'tokens', DeviceMemory>>) => void,
   ): ScanColumns {
     const { primitives, narrow, keyBytes, payloadBytes, paddedBytes } = this.#context
     const { recorder, scratch } = work

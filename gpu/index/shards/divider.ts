@@ -2,6 +2,7 @@ import { type Column, countOf } from '../../../protocol/columns.js'
 import type { Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { KeyColumn } from '../../keys/key-column.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { ReadContext } from '../read/read-context.js'
 
@@ -9,10 +10,10 @@ import type { ReadContext } from '../read/read-context.js'
 export interface Division {
   readonly keys: KeyColumn
   /** Number in the batch of each of them. */
-  readonly positions: GPUBuffer
+  readonly positions: DeviceMemory
   /** Where the keys of each shard start, and the number of all. */
   readonly starts: Uint32Array
-  readonly startsOnDevice: GPUBuffer
+  readonly startsOnDevice: DeviceMemory
 }
 
 /** Divides batches among shards (`route.wesl`; the split of He §3.1.4): shard numbers, a sort of them, and the keys in their order. */
@@ -95,7 +96,7 @@ export class Divider {
     boundaries: Column,
     queries: KeyColumn,
     count: number,
-  ): GPUBuffer {
+  ): DeviceMemory {
     const { tree } = this.#context
     const bounds = this.#context.queries(recorder, scratch, boundaries)
     const parts = scratch.words(count)

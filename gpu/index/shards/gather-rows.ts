@@ -1,5 +1,6 @@
 import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { ShardPlaces } from './shards.js'
 
@@ -15,10 +16,10 @@ export class GatherRows {
   record(
     recorder: Recorder,
     scratch: Scratch,
-    rows: GPUBuffer,
+    rows: DeviceMemory,
     { positions, first, count }: ShardPlaces,
     rowBytes: number,
-  ): GPUBuffer {
+  ): DeviceMemory {
     const words = Math.ceil((count * rowBytes) / 4)
     // Kernels that read unaligned rows look at the word behind the last one.
     const gathered = scratch.words(words + 1)

@@ -3,6 +3,7 @@ import { SEQUENCE_BYTES } from '../../../protocol/types.js'
 import type { Device, DeviceColumn, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
 import type { GetResult, ReadRequest } from '../../index-structure.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 import { checkTraversal } from '../partitions/traversals.js'
 import { type HeldTree, holdAll } from '../prefix-tree.js'
@@ -105,8 +106,8 @@ export class PointReads {
   #putBack(
     recorder: Recorder,
     scratch: Scratch,
-    words: GPUBuffer,
-    positions: GPUBuffer,
+    words: DeviceMemory,
+    positions: DeviceMemory,
     count: number,
   ): DeviceColumn {
     const all = scratch.words(count)

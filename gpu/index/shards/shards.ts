@@ -1,4 +1,5 @@
 import type { Column } from '../../../protocol/columns.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { PrefixTree } from '../prefix-tree.js'
 
 /** An index as trees over neighbouring ranges of keys. */
@@ -11,7 +12,7 @@ export interface Shards {
 
 /** Where a shard's keys come from: from number `first` on `count` places of the batch's. */
 export interface ShardPlaces {
-  readonly positions: GPUBuffer
+  readonly positions: DeviceMemory
   readonly first: number
   readonly count: number
 }

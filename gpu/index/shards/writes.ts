@@ -2,6 +2,7 @@ import { type Column, countOf } from '../../../protocol/columns.js'
 import { uniformCode } from '../../../protocol/uniform-code.js'
 import type { Device } from '../../device/device.js'
 import type { IndexShape, PreparedWrite, WriteBatch } from '../../index-structure.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 import { ArenaFull } from '../arena.js'
 import { batchBytes, type ItemKinds, type ItemSource, type Items, itemKinds, MIXED } from '../batch/items.js'
@@ -21,8 +22,8 @@ interface DividedBatch {
   /** Found while its columns are as they came: who has them may use their memory again once it is applied. */
   readonly kinds: ItemKinds
   readonly division: Division
-  readonly payloads: GPUBuffer
-  readonly ops: GPUBuffer
+  readonly payloads: DeviceMemory
+  readonly ops: DeviceMemory
 }
 
 /** A write prepared in one shard. */
@@ -124,7 +125,7 @@ export class ShardWrites {
 
   async #divide(held: HeldScratch, boundaries: Column, batch: WriteBatch): Promise<DividedBatch> {
     const { scratch } = held
-    const upload = (column: Uint8Array | undefined): GPUBuffer => {
+    const upload = (column: Uint8Array | undefined): DeviceMemory => {
       const buffer = scratch.bytes(column?.byteLength ?? 0)
       if (column !== undefined) this.#device.upload(buffer, column)
       return buffer

@@ -33,7 +33,6 @@ export class Compactor {
   /** @param findOrder finds the order of a tree's keys */
   constructor(device: Device, primitives: Primitives, shape: TreeShape, findOrder: FindOrder) {
     const { css, linked } = shape.conditions
-    const entryPoints = ['measure_tuples', 'copy_tuples', 'copy_long'] as const
     this.#device = device
     this.#primitives = primitives
     this.#shape = shape
@@ -41,7 +40,11 @@ export class Compactor {
     this.#builder = css ? undefined : createBuilder(device, shape)
     this.#keys = shape.form && new KeyWriter(device, shape)
     this.#linker = linked ? new OrderLinker(device, shape) : undefined
-    this.#kernels = device.kernels('index/write/compact', entryPoints, shape.conditions)
+    const moving = { ...shape.conditions, moving: true }
+    this.#kernels = {
+      ...device.kernels('index/write/compact', ['measure_tuples'], shape.conditions),
+      ...device.kernels('index/write/compact', ['copy_tuples', 'copy_long'], moving),
+    }
   }
 
   /**

@@ -1,5 +1,6 @@
 import { LIMITS } from '../../../protocol/limits.js'
-import type { Kernels } from '../../device/device.js'
+import type { DeviceColumn, Kernels } from '../../device/device.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { Arena, ArenaContent } from '../arena.js'
 import type { FindOrder } from '../batch/batch.js'
@@ -26,7 +27,7 @@ export interface CutArenas {
 
 /** What a cut found before it was made. */
 interface Found {
-  readonly ordered: GPUBuffer
+  readonly ordered: DeviceMemory
   readonly before: number
   readonly payloadsBefore: number
   readonly boundary: Uint8Array
@@ -99,7 +100,7 @@ export class Cutter {
     const buffers = { ...arena.bindings, queryHeap: bound.heap, ...own }
     recorder.dispatchGroups(this.#kernels.find_cut, buffers, params, 1)
     recorder.dispatch(this.#kernels.count_before, buffers, params, keys)
-    const columns = [{ buffer: cut, bytes: 8 }]
+    const columns: DeviceColumn[] = [{ buffer: cut, bytes: 8 }]
     if (restorer === undefined || arena.heap === undefined) {
       columns.push({ buffer: boundary, bytes: keyBytes })
     } else {
@@ -120,7 +121,7 @@ export class Cutter {
    */
   async #copy(
     arena: Arena,
-    ordered: GPUBuffer,
+    ordered: DeviceMemory,
     first: number,
     count: number,
     takenBytes = 0,

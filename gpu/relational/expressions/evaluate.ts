@@ -1,5 +1,6 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { QueryColumn } from '../query/query-column.js'
 import type { Table } from '../query/table.js'
@@ -47,7 +48,7 @@ export async function evaluateCondition(
   work: DeviceWork,
   table: Table,
   condition: TypedExpression,
-): Promise<GPUBuffer> {
+): Promise<DeviceMemory> {
   const build = (code: RowCode, part: TypedExpression) => code.noted(isTrue(code, code.value(part)))
   const { values } = await evaluateInParts(work, table, condition, build)
   return values

@@ -1,3 +1,4 @@
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { DeviceWord } from '../../primitives/primitives.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { QueryColumn } from '../query/query-column.js'
@@ -53,7 +54,7 @@ export async function writeRows(
   const text = kernelText(code, values, isSerial, live)
   const description = { module: MODULE, generated: { module: MODULE, text } }
   const [kernel] = await Promise.all([work.kernels.generated.get(description, 'write_rows'), after])
-  const buffers: Record<string, GPUBuffer> = { ...code.buffers(work, count) }
+  const buffers: Record<string, DeviceMemory> = { ...code.buffers(work, count) }
   // Whoever learns how many rows there are counts what is written of them.
   const room = live === undefined ? work : work.scratch
   const columns = values.map(({ type, words, valid, dictionary }, i): QueryColumn => {

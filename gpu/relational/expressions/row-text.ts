@@ -1,5 +1,6 @@
 import { asBytes } from '../../../protocol/columns.js'
 import type { ValueType } from '../../../protocol/query/tree.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import { type DeviceWork, EXPRESSION_FAULT } from '../query/device-work.js'
 import type { RowNumbers } from '../query/fetch.js'
 import { bytesOf, ROW_BYTES, valueWords } from '../query/query-column.js'
@@ -55,12 +56,12 @@ export class RowText {
   readonly #functions = new Map<string, string>()
   readonly #imports = new Map<keyof typeof LIBRARIES, Set<string>>()
   readonly #bound: {
-    readonly buffer: GPUBuffer
+    readonly buffer: DeviceMemory
     readonly element: Element
     readonly name: string
   }[] = []
   readonly #loaded = new Map<string, RowValue>()
-  readonly #places = new Map<GPUBuffer, Place>()
+  readonly #places = new Map<DeviceMemory, Place>()
   readonly #args: number[] = []
   readonly #tables: { readonly words: Uint32Array; readonly argument: number; readonly value: string }[] = []
   /** The first argument, and the first table, of the statements at hand. */
@@ -171,7 +172,7 @@ export class RowText {
   }
 
   /** WGSL name of a buffer as an array. */
-  bind(buffer: GPUBuffer, element: Element): string {
+  bind(buffer: DeviceMemory, element: Element): string {
     const known = this.#bound.find((bound) => bound.buffer === buffer && bound.element === element)
     if (known !== undefined) return known.name
     const name = `source${this.#bound.length}`
@@ -235,7 +236,7 @@ export class RowText {
    * What it binds, by the names that kernels are dispatched with; the arguments go up with what is recorded next.
    * @param rows for which reading its columns counts (`DeviceWork.moves`)
    */
-  buffers(work: DeviceWork, rows: number): Readonly<Record<string, GPUBuffer>> {
+  buffers(work: DeviceWork, rows: number): Readonly<Record<string, DeviceMemory>> {
     work.moves({ read: rows * this.#rowBytes })
     const named = Object.fromEntries(this.#bound.map(({ name, buffer }) => [name, buffer]))
     if (this.#hasFaults) {

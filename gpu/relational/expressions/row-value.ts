@@ -1,4 +1,5 @@
 import type { ValueType } from '../../../protocol/query/tree.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { RowNumbers } from '../query/fetch.js'
 import type { QueryColumn } from '../query/query-column.js'
 import type { StringDictionary } from '../string-dictionary.js'
@@ -25,7 +26,7 @@ export const IS_FAULT = 2
 /** A column some of whose values may be faults. */
 export interface FaultyColumn extends QueryColumn {
   /** In place of a validity, where there are faults: a word a row, 0 for a null. */
-  readonly states?: GPUBuffer | undefined
+  readonly states?: DeviceMemory | undefined
 }
 
 /** A column as generated code reads it: as it is, or through numbers of rows. */

@@ -1,4 +1,5 @@
 import type { ValueType } from '../../../protocol/query/tree.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Build } from '../expressions/evaluate.js'
 import { restored } from '../expressions/operators.js'
 import type { RowCode } from '../expressions/row-code.js'
@@ -11,7 +12,7 @@ import { type GroupPlan, type SlotKey, slotsOf } from './group-plan.js'
 /** Where a plan has accumulated states. */
 export interface PlanStates {
   readonly plan: GroupPlan
-  readonly states: GPUBuffer
+  readonly states: DeviceMemory
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { TypedAggregate } from '../../../protocol/query/typed.js'
 import { GROUP_SIZE } from '../../device/recorder.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import { evaluateRows } from '../expressions/evaluate.js'
 import type { RowCode } from '../expressions/row-code.js'
 import { factsOf } from '../order/column-facts.js'
@@ -28,7 +29,7 @@ export interface FoundGroups {
 
 /** How many rows were grouped: the sum of some words. */
 export interface RowCounts {
-  readonly values: GPUBuffer
+  readonly values: DeviceMemory
   readonly count: number
 }
 

@@ -1,4 +1,5 @@
 import type { Device, Kernels } from '../../device/device.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceWord, Primitives } from '../../primitives/primitives.js'
 import { groupsFor, kernelsFor } from '../../primitives/strategy.js'
@@ -24,12 +25,12 @@ export interface PairSource {
   readonly scratch: Scratch
   readonly matches: Matches
   /** A word for each build row, to be set to 0 for those that are written, if there is one. */
-  readonly matched: GPUBuffer | undefined
+  readonly matched: DeviceMemory | undefined
 }
 
 /** The pairs of a pass: row numbers of each. */
 export interface WrittenPairs {
-  readonly columns: Roles<GPUBuffer>
+  readonly columns: Roles<DeviceMemory>
   readonly count: number
 }
 
@@ -41,7 +42,7 @@ interface Slice {
 }
 
 /** Records the writing of a slice's pairs from `begin` up to `end`, to the front of columns. */
-type PairWriter = (begin: number, end: number, columns: Roles<GPUBuffer>) => void
+type PairWriter = (begin: number, end: number, columns: Roles<DeviceMemory>) => void
 
 /** Writes the pairs of a join that were counted, in as many passes as it takes (`expand.wesl`). */
 export class Expansion {
@@ -63,7 +64,7 @@ export class Expansion {
   }
 
   /** Records the writing of all pairs where no probe has more than one. */
-  all(source: PairSource): { readonly columns: Roles<GPUBuffer>; readonly total: DeviceWord } {
+  all(source: PairSource): { readonly columns: Roles<DeviceMemory>; readonly total: DeviceWord } {
     const { probes } = source.matches
     const columns = pairColumns(source, probes)
     const { write, total } = this.#singles(source)
@@ -147,11 +148,11 @@ export class Expansion {
   }
 }
 
-function pairColumns({ work }: PairSource, pairs: number): Roles<GPUBuffer> {
+function pairColumns({ work }: PairSource, pairs: number): Roles<DeviceMemory> {
   return { probe: work.words(pairs), build: work.words(pairs) }
 }
 
-function buffersOf({ work, matches: { firsts, rows }, matched }: PairSource, output: Roles<GPUBuffer>) {
+function buffersOf({ work, matches: { firsts, rows }, matched }: PairSource, output: Roles<DeviceMemory>) {
   return {
     firsts,
     probeRows: rows.probe ?? work.absent,

@@ -1,3 +1,4 @@
+import type { DeviceMemory } from '../../memory/page-run.js'
 import { evaluateRows } from '../expressions/evaluate.js'
 import type { RowCode } from '../expressions/row-code.js'
 import { type ColumnFacts, learnFacts, unitedFacts } from '../order/column-facts.js'
@@ -151,8 +152,8 @@ async function setNullsApart(
   packed: PackedKey,
   nullable: readonly number[],
   mark: number,
-): Promise<GPUBuffer> {
-  const column = (values: GPUBuffer, type: 'u32' | 'u64') => {
+): Promise<DeviceMemory> {
+  const column = (values: DeviceMemory, type: 'u32' | 'u64') => {
     return { type, values, validity: undefined, dictionary: undefined }
   }
   let keys: QueryColumn = column(packed.keys, packed.keyWords === 2 ? 'u64' : 'u32')

@@ -1,4 +1,5 @@
 import type { JoinKind } from '../../../protocol/query/tree.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceWord, Primitives } from '../../primitives/primitives.js'
 import type { DeviceWork } from '../query/device-work.js'
@@ -36,7 +37,7 @@ export interface ResultRequest {
 
 /** Rows of a side, ascending. */
 interface RowList {
-  readonly rows: GPUBuffer
+  readonly rows: DeviceMemory
   readonly count: number
 }
 
@@ -146,7 +147,7 @@ export class JoinResult {
       const count = Math.min(capacity, list.count - first)
       const rows = work.words(count)
       work.recorder.copy(list.rows, first * 4, rows, 0, count * 4)
-      let absent: GPUBuffer | undefined
+      let absent: DeviceMemory | undefined
       if (!listsRows(kind)) {
         absent = work.words(count)
         this.#parts.primitives.fill(work.recorder, absent, count, NO_ROW)

@@ -1,5 +1,6 @@
 import type { JoinKind } from '../../../protocol/query/tree.js'
 import type { DeviceReads } from '../../device-reads.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { KeyWords } from '../../primitives/primitives.js'
 import type { JoinChoice } from './join-choice.js'
 import type { TreeProbe } from './tree-index.js'
@@ -16,7 +17,7 @@ export const NO_ROW = 0xffffffff
 /** Keys on the device, one for each row. */
 export interface JoinSide {
   /** Unsigned numbers, for a band in the order of the values they stand for; of two words the low one comes first. */
-  readonly keys: GPUBuffer
+  readonly keys: DeviceMemory
   readonly count: number
   /** Whether the keys are in ascending order. */
   readonly sorted?: boolean
@@ -63,9 +64,9 @@ export interface TreeJoinRequest {
 /** Some of a join's results, in columns that are the caller's. */
 export interface JoinPass {
   /** Row numbers; `NO_ROW` beside a right row that matches nothing. */
-  readonly left: GPUBuffer
+  readonly left: DeviceMemory
   /** As `left`; undefined of semi and anti joins. */
-  readonly right: GPUBuffer | undefined
+  readonly right: DeviceMemory | undefined
   readonly count: number
   /** The side whose row numbers are each greater than the one before, where there is one. */
   readonly ascending: SideName | undefined

@@ -1,5 +1,6 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { Device } from '../../device/device.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { KeyWords, Primitives, SortOptions } from '../../primitives/primitives.js'
 import { type DeviceWork, type Moved, movedToSort } from '../query/device-work.js'
@@ -18,7 +19,7 @@ import { matchInIndex } from './tree-index.js'
 
 /** Keys in ascending order, and their rows; a key's place is its row where there are none. */
 interface Ordered extends SortedKeys {
-  readonly rows: GPUBuffer | undefined
+  readonly rows: DeviceMemory | undefined
 }
 
 /** What the algorithms are to find, and with what. */

@@ -1,4 +1,5 @@
 import type { Device, Kernels } from '../../device/device.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceWord, Primitives } from '../../primitives/primitives.js'
 import type { DeviceWork } from '../query/device-work.js'
@@ -9,14 +10,14 @@ export type Wanted = 'matched' | 'unmatched'
 
 /** A word for each row of a side: 1 for those that are wanted, once all matches are marked. */
 export interface RowFlags {
-  readonly flags: GPUBuffer
+  readonly flags: DeviceMemory
   readonly rows: number
   readonly wanted: Wanted
 }
 
 /** Rows of a side, ascending, whose number is on the device. */
 export interface RecordedRows {
-  readonly rows: GPUBuffer
+  readonly rows: DeviceMemory
   readonly total: DeviceWord
 }
 

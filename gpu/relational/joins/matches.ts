@@ -1,3 +1,4 @@
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { DeviceWord } from '../../primitives/primitives.js'
 import type { JoinAlgorithm, SideName } from './join-types.js'
 import type { Tally } from './tally.js'
@@ -20,9 +21,9 @@ export function otherSide(side: SideName): SideName {
 /** Of each probe the run of rows that it matches. */
 export interface Runs {
   /** Where its matches begin. */
-  readonly firsts: GPUBuffer
+  readonly firsts: DeviceMemory
   /** How many they are. */
-  readonly counts: GPUBuffer
+  readonly counts: DeviceMemory
 }
 
 /** What the first phase of a join leaves. */
@@ -30,7 +31,7 @@ export interface Matches extends Runs {
   readonly algorithm: JoinAlgorithm
   readonly probes: number
   /** Undefined where a probe's number is its row, or a place in the run is. */
-  readonly rows: Roles<GPUBuffer | undefined>
+  readonly rows: Roles<DeviceMemory | undefined>
   /** What they come to, where that is known already. */
   readonly tally?: Tally
   /** Finds the matches in another way where a word that is read with their tally is not 0. */

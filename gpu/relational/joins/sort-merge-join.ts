@@ -1,5 +1,6 @@
 import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { KeyWords } from '../../primitives/primitives.js'
 import { type KeyRange, type Roles, type Runs, rangeParams } from './matches.js'
@@ -9,7 +10,7 @@ const TILE = 2048
 
 /** Keys in ascending order. */
 export interface SortedKeys {
-  readonly keys: GPUBuffer
+  readonly keys: DeviceMemory
   readonly count: number
 }
 

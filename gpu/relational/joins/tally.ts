@@ -1,5 +1,6 @@
 import type { Device, Kernels } from '../../device/device.js'
 import { GROUP_SIZE, type Recorder } from '../../device/recorder.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceWord } from '../../primitives/primitives.js'
 import type { DeviceWork } from '../query/device-work.js'
@@ -12,7 +13,7 @@ export interface Tally {
 
 /** Words of a column, all of them unless said otherwise. */
 export interface Counts {
-  readonly counts: GPUBuffer
+  readonly counts: DeviceMemory
   readonly first?: number
   readonly count: number
 }

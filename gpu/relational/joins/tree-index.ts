@@ -1,5 +1,6 @@
 import { type DeviceReads, type DividedKeys, payloadsOf, type TreeReads } from '../../device-reads.js'
 import type { KeyColumn } from '../../keys/key-column.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { StringDictionary } from '../string-dictionary.js'
@@ -9,10 +10,10 @@ import type { Tallies, Tally } from './tally.js'
 /** What is looked for in an index of the server. */
 export interface TreeProbe {
   /** Keys as the index has them on the wire, one a probe; or, with `strings`, numbers of those. */
-  readonly keys: GPUBuffer
+  readonly keys: DeviceMemory
   readonly count: number
   /** The row number of each probe; their positions if absent. */
-  readonly rows?: GPUBuffer
+  readonly rows?: DeviceMemory
   /** The keys of probes, each once, where they have a variable length: the index is asked for each of these. */
   readonly strings?: StringDictionary | undefined
 }
@@ -116,7 +117,7 @@ async function gather(
   index: DeviceReads,
   { keys, count: asked, divided, shares }: AskedKeys,
   sums: readonly Tally[],
-): Promise<{ readonly firsts: GPUBuffer; readonly payloads: GPUBuffer }> {
+): Promise<{ readonly firsts: DeviceMemory; readonly payloads: DeviceMemory }> {
   const { recorder, kernels } = work
   const firsts = scratch.words(asked)
   const payloads = scratch.words(sums.reduce((all, { sum }) => all + sum, 0))
@@ -141,8 +142,8 @@ function ofProbes(
   scratch: Scratch,
   { count: asked, divided }: AskedKeys,
   { keys, count, strings }: TreeProbe,
-  words: GPUBuffer,
-): GPUBuffer {
+  words: DeviceMemory,
+): DeviceMemory {
   let inOrder = words
   if (divided !== undefined) {
     inOrder = scratch.words(asked)

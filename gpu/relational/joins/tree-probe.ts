@@ -1,4 +1,5 @@
 import { LIMITS } from '../../../protocol/limits.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import { evaluateRows } from '../expressions/evaluate.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { RowNumbers } from '../query/fetch.js'
@@ -35,7 +36,7 @@ export async function treeProbe(
 /** The positions of the flags that are not 0, ascending, and how many they are. */
 async function selectFlagged(
   work: DeviceWork,
-  flags: GPUBuffer,
+  flags: DeviceMemory,
   count: number,
 ): Promise<{ readonly numbers: RowNumbers; readonly count: number }> {
   const buffer = work.words(count)

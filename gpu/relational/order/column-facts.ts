@@ -1,6 +1,7 @@
 import { aligned } from '../../../protocol/columns.js'
 import type { Device, Kernels } from '../../device/device.js'
 import { GROUP_SIZE } from '../../device/recorder.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { DeviceRelation } from '../device-relation.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { RowNumbers } from '../query/fetch.js'
@@ -214,7 +215,7 @@ export class ColumnMeasurer {
     for (const [i, { learn }] of filled.entries()) learn(factsFrom(aligned(read[i]!, Uint32Array)))
   }
 
-  #record(work: DeviceWork, { source, rows: chosen }: TableColumn, count: number): GPUBuffer {
+  #record(work: DeviceWork, { source, rows: chosen }: TableColumn, count: number): DeviceMemory {
     const { type, values, validity } = source
     const facts = work.words(FACT_WORDS)
     work.recorder.clear(facts, 0, FACT_WORDS * 4)

@@ -1,3 +1,4 @@
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { KeyWords } from '../../primitives/primitives.js'
 import { evaluateRows } from '../expressions/evaluate.js'
 import { ordered } from '../expressions/operators.js'
@@ -13,7 +14,7 @@ import type { OrderColumn } from './sortedness.js'
 
 /** Some columns as one unsigned number a row, whose order is theirs. */
 export interface PackedKey {
-  readonly keys: GPUBuffer
+  readonly keys: DeviceMemory
   readonly keyWords: KeyWords
   readonly bits: number
 }

@@ -1,4 +1,5 @@
 import type { Device, Kernels } from '../../device/device.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { DeviceWord } from '../../primitives/primitives.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { RowNumbers } from '../query/fetch.js'
@@ -12,14 +13,14 @@ import { ascending, neighbourOrder, type RowsOrder } from './sortedness.js'
 /** Rows in an order in which equal ones are neighbours. */
 export interface RowGroups {
   /** Numbers of rows; undefined where they are as they lie. */
-  readonly order: GPUBuffer | undefined
+  readonly order: DeviceMemory | undefined
   /** The place in the order where each group starts. */
-  readonly starts: GPUBuffer
+  readonly starts: DeviceMemory
   /** How many there are, where that is known without asking the device. */
   readonly count: number | undefined
   readonly total: DeviceWord
   /** For each place of the order whether a group starts there. */
-  readonly flags: GPUBuffer
+  readonly flags: DeviceMemory
   /** The order that the first rows of groups are in. */
   readonly firstsBy: RowsOrder
 }
@@ -59,16 +60,21 @@ export class GroupStarts {
   }
 
   /** For each row the number of its group. */
-  number(work: DeviceWork, groups: RowGroups, rows: number): GPUBuffer {
+  number(work: DeviceWork, groups: RowGroups, rows: number): DeviceMemory {
     return this.#places(work, groups, rows, false)
   }
 
   /** For each row how many of its group come before it. */
-  rank(work: DeviceWork, groups: RowGroups, rows: number): GPUBuffer {
+  rank(work: DeviceWork, groups: RowGroups, rows: number): DeviceMemory {
     return this.#places(work, groups, rows, true)
   }
 
-  #places(work: DeviceWork, { order, flags, starts }: RowGroups, rows: number, isRanked: boolean): GPUBuffer {
+  #places(
+    work: DeviceWork,
+    { order, flags, starts }: RowGroups,
+    rows: number,
+    isRanked: boolean,
+  ): DeviceMemory {
     if (rows === 0) return work.words(0)
     const before = work.words(rows)
     work.kernels.primitives.scan(work.recorder, work.scratch, flags, before, rows)
@@ -85,7 +91,7 @@ export class GroupStarts {
     packed: readonly PackedKey[],
     sorted: RowOrder | undefined,
     rows: number,
-    flags: GPUBuffer,
+    flags: DeviceMemory,
   ): void {
     if (packed.length === 0) {
       // All rows are equal: only the first begins a group.

@@ -1,3 +1,4 @@
+import type { DeviceMemory } from '../../memory/page-run.js'
 import { type DeviceWork, movedToSort } from '../query/device-work.js'
 import type { Table } from '../query/table.js'
 import { factsOf } from './column-facts.js'
@@ -7,9 +8,9 @@ import { isOrderedBy, type OrderColumn } from './sortedness.js'
 /** Rows in order. */
 export interface RowOrder {
   /** Their numbers. */
-  readonly order: GPUBuffer
+  readonly order: DeviceMemory
   /** The most significant key, of rows in this order. */
-  readonly sorted: GPUBuffer
+  readonly sorted: DeviceMemory
 }
 
 /**
@@ -21,7 +22,7 @@ export async function orderRows(
   work: DeviceWork,
   table: Table,
   by: readonly OrderColumn[],
-): Promise<GPUBuffer | undefined> {
+): Promise<DeviceMemory | undefined> {
   if (isOrderedBy(work, table, by)) return undefined
   const columns = by.map(({ column }) => table.columns[column]!)
   await factsOf(work, columns, table.rows)

@@ -1,5 +1,6 @@
 import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 
 /** Joins validities of columns that follow each other (`append-bits.wesl`). */
 export class AppendBits {
@@ -15,8 +16,8 @@ export class AppendBits {
    */
   record(
     recorder: Recorder,
-    source: GPUBuffer | undefined,
-    output: GPUBuffer,
+    source: DeviceMemory | undefined,
+    output: DeviceMemory,
     first: number,
     count: number,
   ): void {

@@ -3,6 +3,7 @@ import type { Device, DeviceColumn } from '../../device/device.js'
 import { DeviceFull } from '../../device/device-full.js'
 import type { Profiler } from '../../device/profiler.js'
 import type { Recorder } from '../../device/recorder.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceWord, KeyWords, SortOptions } from '../../primitives/primitives.js'
 import { KnownFacts } from '../order/column-facts.js'
@@ -34,7 +35,7 @@ export interface Moved {
 
 /** Something of a step that may have overflowed, which whatever is read next tells. */
 interface Watched {
-  readonly faults: GPUBuffer
+  readonly faults: DeviceMemory
   readonly errorOf: (faults: number) => WarpdexError
 }
 
@@ -47,14 +48,14 @@ export class DeviceWork {
   readonly kernels: QueryKernels
   readonly scratch: Scratch
   /** Bound where a kernel has a binding that it does not read. */
-  readonly absent: GPUBuffer
+  readonly absent: DeviceMemory
   /** The same for a binding that it does not write. */
-  readonly unwritten: GPUBuffer
+  readonly unwritten: DeviceMemory
   readonly facts: KnownFacts
   /** Whether some result of the step may be a fault, of which nobody has looked yet. */
   mayHaveFault = false
   /** The word of the step's faults, once there can be any. */
-  #faults: GPUBuffer | undefined
+  #faults: DeviceMemory | undefined
   /** Faults that were read and not yet taken. */
   #found = 0
   readonly #watched: Watched[] = []
@@ -95,7 +96,7 @@ export class DeviceWork {
   }
 
   /** A word with a bit for each thing of the step that has overflowed: `EXPRESSION_FAULT`, `sumFault`. */
-  get faults(): GPUBuffer {
+  get faults(): DeviceMemory {
     if (this.#faults === undefined) {
       this.#faults = this.scratch.words(1)
       this.recorder.clear(this.#faults, 0, 4)
@@ -121,20 +122,20 @@ export class DeviceWork {
   }
 
   /** A buffer for results, which count as written. */
-  words(count: number): GPUBuffer {
+  words(count: number): DeviceMemory {
     this.moves({ written: count * 4 })
     return this.scratch.words(count)
   }
 
   /** A buffer that begins with these bytes. */
-  upload(bytes: Uint8Array): GPUBuffer {
+  upload(bytes: Uint8Array): DeviceMemory {
     const buffer = this.scratch.bytes(bytes.byteLength)
     this.device.upload(buffer, bytes, 0, this.recorder)
     return buffer
   }
 
   /** A validity of so many rows which all have a value. */
-  ones(rows: number): GPUBuffer {
+  ones(rows: number): DeviceMemory {
     const words = Math.ceil(rows / 32)
     const buffer = this.words(words)
     this.kernels.primitives.fill(this.recorder, buffer, words, 0xffffffff)
@@ -171,7 +172,7 @@ export class DeviceWork {
   }
 
   /** Gives back all memory but these buffers. */
-  keepOnly(buffers: Iterable<GPUBuffer>): void {
+  keepOnly(buffers: Iterable<DeviceMemory>): void {
     this.submit()
     const watched = this.#watched.map(({ faults }) => faults)
     const own = [

@@ -1,10 +1,11 @@
 import type { Device, Kernels } from '../../device/device.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { DeviceWork } from './device-work.js'
 import { bytesOf, type QueryColumn, ROW_BYTES, valueWords } from './query-column.js'
 
 /** Numbers of rows. */
 export interface RowNumbers {
-  readonly buffer: GPUBuffer
+  readonly buffer: DeviceMemory
   /** Whether some may be `NO_ROW`, a row of nulls. */
   readonly outer: boolean
   /** Whether each is greater than the one before, so that rows stay in their order and none is there twice. */

@@ -1,3 +1,4 @@
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { DeviceRelation } from '../device-relation.js'
 import { orderAmong, type RowsOrder } from '../order/sortedness.js'
 import type { DeviceWork } from './device-work.js'
@@ -87,7 +88,7 @@ export class Table {
   }
 
   /** Every buffer that the table needs. */
-  *buffers(): Generator<GPUBuffer> {
+  *buffers(): Generator<DeviceMemory> {
     for (const { source, rows } of this.columns) {
       yield* columnBuffers(source)
       if (rows !== undefined) yield rows.buffer
@@ -96,7 +97,7 @@ export class Table {
   }
 }
 
-function* columnBuffers({ values, validity }: QueryColumn): Generator<GPUBuffer> {
+function* columnBuffers({ values, validity }: QueryColumn): Generator<DeviceMemory> {
   yield values
   if (validity !== undefined) yield validity
 }

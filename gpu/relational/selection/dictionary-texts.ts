@@ -1,5 +1,6 @@
 import { asBytes } from '../../../protocol/columns.js'
 import type { Device } from '../../device/device.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { StringDictionary } from '../string-dictionary.js'
 
@@ -7,7 +8,7 @@ import type { StringDictionary } from '../string-dictionary.js'
 const SOFTWARE_BYTES_KEPT = 256 * 2 ** 20
 
 interface Texts {
-  readonly made: Promise<GPUBuffer>
+  readonly made: Promise<DeviceMemory>
   /** Those who wait for it, and work that was recorded with it and is not yet submitted. */
   users: number
   /** Whether others have taken its place; then it goes with its last user. */
@@ -23,7 +24,7 @@ export class DictionaryTexts {
   readonly #most: number
   readonly #texts = new WeakMap<StringDictionary, Texts | 'unbindable'>()
   /** The one that was used last comes last. It does not hold the dictionaries, so that those may go. */
-  readonly #kept = new Map<Texts, GPUBuffer>()
+  readonly #kept = new Map<Texts, DeviceMemory>()
   readonly #gone = new FinalizationRegistry<Texts>((texts) => this.#evict(texts))
   readonly #endShortages: () => void
   #bytes = 0
@@ -44,7 +45,7 @@ export class DictionaryTexts {
    * @returns undefined if the adapter cannot bind as much
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
-  async use(work: DeviceWork, dictionary: StringDictionary): Promise<GPUBuffer | undefined> {
+  async use(work: DeviceWork, dictionary: StringDictionary): Promise<DeviceMemory | undefined> {
     const texts = this.#textsOf(dictionary)
     if (texts === 'unbindable') return undefined
     texts.users++
@@ -81,7 +82,7 @@ export class DictionaryTexts {
     return texts
   }
 
-  async #upload(offsets: Uint32Array, bytes: Uint8Array): Promise<GPUBuffer> {
+  async #upload(offsets: Uint32Array, bytes: Uint8Array): Promise<DeviceMemory> {
     const size = offsets.byteLength + bytes.byteLength
     const buffer = await this.#device.allocate(size, 'the strings of a column')
     try {
@@ -95,7 +96,7 @@ export class DictionaryTexts {
   }
 
   /** Keeps a copy, in place of those that were not used for longest where there is no room for all. */
-  #keep(texts: Texts, buffer: GPUBuffer): void {
+  #keep(texts: Texts, buffer: DeviceMemory): void {
     if (!this.#kept.delete(texts)) this.#bytes += buffer.size
     this.#kept.set(texts, buffer)
     for (const oldest of this.#kept.keys()) {
@@ -125,6 +126,6 @@ function mostKept({ facts: { software, bindingBytes } }: Device): number {
   return software ? Math.min(SOFTWARE_BYTES_KEPT, bindingBytes) : bindingBytes
 }
 
-function destroyUnused({ users, isEvicted }: Texts, buffer: GPUBuffer): void {
+function destroyUnused({ users, isEvicted }: Texts, buffer: DeviceMemory): void {
   if (isEvicted && users === 0) buffer.destroy()
 }

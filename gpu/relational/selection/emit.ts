@@ -1,4 +1,5 @@
 import type { Kernel } from '../../device/kernel.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { type QueryColumn, valueWords } from '../query/query-column.js'
 import { generateMoves, type MoveKind } from './generate-moves.js'
@@ -15,12 +16,12 @@ export interface Wanted {
 interface Move {
   readonly kind: MoveKind
   /** Undefined of the row itself. */
-  readonly source: GPUBuffer | undefined
+  readonly source: DeviceMemory | undefined
 }
 
 /** What is written: the rows of the entries that pass, and columns at these rows. */
 export interface Emitted {
-  readonly rows: GPUBuffer | undefined
+  readonly rows: DeviceMemory | undefined
   readonly columns: readonly QueryColumn[]
 }
 
@@ -60,7 +61,7 @@ export class Emit {
     const buffers = outputs.filter((output) => output !== undefined).values()
     for (const part of bound === 0 ? [] : this.#parts(movesOf(wanted))) {
       const kernel = await this.#kernel(work, list, part)
-      const moved = part.flatMap(({ source }, i): [string, GPUBuffer | undefined][] => [
+      const moved = part.flatMap(({ source }, i): [string, DeviceMemory | undefined][] => [
         [`source${i}`, source],
         [`output${i}`, buffers.next().value],
       ])
@@ -86,7 +87,7 @@ export class Emit {
     return parts
   }
 
-  #kernel(work: DeviceWork, list: GPUBuffer | undefined, moves: readonly Move[]): Promise<Kernel> {
+  #kernel(work: DeviceWork, list: DeviceMemory | undefined, moves: readonly Move[]): Promise<Kernel> {
     const text = generateMoves(
       moves.map(({ kind }) => kind),
       list !== undefined,

@@ -2,6 +2,7 @@ import { type DeviceReads, payloadsOf, type TreeReads } from '../../device-reads
 import type { ScanColumns } from '../../index/read/scan-result.js'
 import type { IndexStructure } from '../../index-structure.js'
 import type { KeyColumn } from '../../keys/key-column.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import { type DeviceWork, movedToSort } from '../query/device-work.js'
 import { bitsFor } from '../query/query-column.js'
 import { asksForNaN, type IndexKeys, indexKeys, type KeyCondition } from './index-keys.js'
@@ -22,7 +23,7 @@ export interface IndexQuestion {
 
 /** Numbers of rows, ascending. */
 export interface IndexedRows {
-  readonly buffer: GPUBuffer
+  readonly buffer: DeviceMemory
   readonly count: number
 }
 
@@ -40,7 +41,7 @@ const ROOM = 4
 interface Found {
   readonly reads: TreeReads
   /** The keys, and the payloads of each. */
-  readonly points: { readonly queries: KeyColumn; readonly counts: GPUBuffer } | undefined
+  readonly points: { readonly queries: KeyColumn; readonly counts: DeviceMemory } | undefined
   readonly ranges: readonly ScanColumns[]
 }
 
@@ -86,7 +87,7 @@ async function rowsOfKeys(
   if (total > most || counts.some(({ ranges }) => ranges.some(({ more }) => more))) return undefined
   const gathered = work.words(total)
   let end = 0
-  const take = (buffer: GPUBuffer, count: number) => {
+  const take = (buffer: DeviceMemory, count: number) => {
     work.recorder.copy(buffer, 0, gathered, 4 * end, 4 * count)
     work.moves({ read: 4 * count })
     end += count

@@ -1,6 +1,7 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
 import type { Device } from '../../device/device.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { DeviceWord } from '../../primitives/primitives.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { QueryColumn } from '../query/query-column.js'
@@ -17,15 +18,15 @@ export interface Entries {
   /** How many there are, if fewer may be; the device knows. */
   readonly live: DeviceWord | undefined
   /** The row of each; undefined where entry i is row i. */
-  readonly list: GPUBuffer | undefined
+  readonly list: DeviceMemory | undefined
 }
 
 /** Entries that pass. */
 export interface Marked {
   /** How many before each tile, and behind them all. */
-  readonly bases: GPUBuffer
+  readonly bases: DeviceMemory
   /** A bit an entry. */
-  readonly bits: GPUBuffer
+  readonly bits: DeviceMemory
   readonly tiles: number
   readonly total: DeviceWord
 }
@@ -60,7 +61,7 @@ export class Mark {
   }
 
   /** A bit for each of them. */
-  async bits(work: DeviceWork, entries: Entries, groups: Groups): Promise<GPUBuffer> {
+  async bits(work: DeviceWork, entries: Entries, groups: Groups): Promise<DeviceMemory> {
     return (await this.#marks(work, entries, await this.#predicate(work, entries, groups))).bits
   }
 
@@ -77,7 +78,7 @@ export class Mark {
     work: DeviceWork,
     entries: Entries,
     predicate: PredicateCode,
-  ): Promise<{ readonly bits: GPUBuffer; readonly counts: GPUBuffer; readonly tiles: number }> {
+  ): Promise<{ readonly bits: DeviceMemory; readonly counts: DeviceMemory; readonly tiles: number }> {
     const tiles = this.#tile.tiles(entries.bound)
     const counts = work.words(tiles + 1)
     const bits = work.words(tiles * this.#tile.words)
@@ -90,7 +91,7 @@ export class Mark {
     { bound, live, list }: Entries,
     predicate: PredicateCode,
     entryPoint: string,
-    outputs: Readonly<Record<string, GPUBuffer>>,
+    outputs: Readonly<Record<string, DeviceMemory>>,
   ): Promise<void> {
     const kernel = await work.kernels.generated.get(
       {

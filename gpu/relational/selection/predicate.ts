@@ -1,3 +1,4 @@
+import type { DeviceMemory } from '../../memory/page-run.js'
 import { RowCode } from '../expressions/row-code.js'
 import { loadOfQuad } from '../expressions/row-text.js'
 import type { RowColumn, RowValue } from '../expressions/row-value.js'
@@ -133,12 +134,12 @@ export class PredicateCode extends RowCode {
   }
 
   /** A boolean for each entry. */
-  marks(bits: GPUBuffer): RowValue {
+  marks(bits: DeviceMemory): RowValue {
     return this.computed('boolean', `select(0u, 1u, ${this.#load('marks', bits)})`)
   }
 
   /** The number that `match.wesl` has for strings of a dictionary. */
-  texts(buffer: GPUBuffer): number {
+  texts(buffer: DeviceMemory): number {
     const name = this.bind(buffer, 'u32')
     const known = this.#texts.indexOf(name)
     return known >= 0 ? known : this.#texts.push(name) - 1
@@ -233,7 +234,7 @@ export class PredicateCode extends RowCode {
     return { passes: all.value, hasFaults: faults.length > 0 }
   }
 
-  #load(kind: Load['kind'], buffer: GPUBuffer): string {
+  #load(kind: Load['kind'], buffer: DeviceMemory): string {
     const isQuad = !this.#isListed && (kind === 'word' || kind === 'wide')
     const source = this.bind(buffer, isQuad ? 'vec4u' : kind === 'wide' ? 'vec2u' : 'u32')
     const loads = this.#loads!

@@ -1,4 +1,5 @@
 import type { Device } from '../../device/device.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import { dictionaryOf } from '../query/dictionaries.js'
 import type { QueryColumn } from '../query/query-column.js'
 import type { CalibrationSize } from './calibrate.js'
@@ -23,9 +24,9 @@ export class SampleColumns {
   /** Two columns of one buffer: of short strings, and of long ones. */
   readonly short: QueryColumn
   readonly long: QueryColumn
-  readonly #buffers: readonly GPUBuffer[]
+  readonly #buffers: readonly DeviceMemory[]
 
-  private constructor(buffers: readonly GPUBuffer[], size: CalibrationSize) {
+  private constructor(buffers: readonly DeviceMemory[], size: CalibrationSize) {
     const column = (type: 'u32' | 'u64', i: number): QueryColumn => ({
       type,
       values: buffers[i]!,
@@ -49,7 +50,7 @@ export class SampleColumns {
   static async create(device: Device, size: CalibrationSize): Promise<SampleColumns> {
     const random = new RandomWords(device)
     const { rows } = size
-    const buffers: GPUBuffer[] = []
+    const buffers: DeviceMemory[] = []
     const add = async (words: number, mask: number) => {
       const buffer = await device.allocate(4 * words, 'a column to measure selections on')
       const recorder = device.record()

@@ -1,5 +1,6 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { DeviceWord } from '../../primitives/device-count.js'
 import { evaluateCondition } from '../expressions/evaluate.js'
 import type { DeviceWork } from '../query/device-work.js'
@@ -14,7 +15,7 @@ import { anyTest, type MatchBy, type Matching, marksTest, matchTest, valuesTest 
 
 /** Rows that a selection begins from, such as those that an index gave: each once. The result has their order. */
 export interface StartRows {
-  readonly buffer: GPUBuffer
+  readonly buffer: DeviceMemory
   readonly count: number
 }
 
@@ -53,7 +54,7 @@ interface Request {
 /** What comes to a kernel of a plan. */
 interface Rows extends Entries {
   /** The number in the selection of each of these rows; undefined where it is the same. */
-  readonly numbers: GPUBuffer | undefined
+  readonly numbers: DeviceMemory | undefined
 }
 
 /** What a kernel of a plan gives. Numbers of rows that were handed on as a column are so again, behind the others. */
@@ -224,12 +225,12 @@ export class SelectionRun {
   }
 }
 
-function numbersColumn(values: GPUBuffer): QueryColumn {
+function numbersColumn(values: DeviceMemory): QueryColumn {
   return { type: 'u32', values, validity: undefined, dictionary: undefined }
 }
 
 /** Numbers of rows that were written, as the selection has them: by themselves, or as the last column. */
-function numbersOf({ rows, columns }: Emitted, { places }: Given): GPUBuffer | undefined {
+function numbersOf({ rows, columns }: Emitted, { places }: Given): DeviceMemory | undefined {
   return rows ?? columns[places.length]?.values
 }
 

@@ -1,5 +1,6 @@
 import type { MatchKind } from '../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { ValueSet } from '../expressions/value-set.js'
 import type { QueryColumn } from '../query/query-column.js'
 
@@ -55,7 +56,7 @@ export type SelectionOutput =
 export interface Selected {
   readonly count: number
   /** Numbers of rows in the order in which the selection came to them, ascending unless it began from rows (`StartRows`) that are not; of the output `rows`. */
-  readonly rows: GPUBuffer | undefined
+  readonly rows: DeviceMemory | undefined
   /** Of the output `columns`, in its order. */
   readonly columns: readonly QueryColumn[]
   /** Rows that each kernel of the plan left. */

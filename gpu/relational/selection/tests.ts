@@ -1,5 +1,6 @@
 import { asBytes } from '../../../protocol/columns.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import { isTrue } from '../expressions/operators.js'
 import type { RowValue } from '../expressions/row-value.js'
 import type { Interval, ValueSet } from '../expressions/value-set.js'
@@ -24,7 +25,7 @@ export function valuesTest(column: QueryColumn, set: ValueSet): Test {
 }
 
 /** A bit for each entry. */
-export function marksTest(bits: GPUBuffer): Test {
+export function marksTest(bits: DeviceMemory): Test {
   return { build: (code) => code.marks(bits), isDear: false }
 }
 
@@ -82,7 +83,7 @@ type Strings = (code: PredicateCode) => RowValue
 function textTest(
   strings: Strings,
   { match, text, negated }: MatchCondition,
-  texts: GPUBuffer,
+  texts: DeviceMemory,
   size: number,
 ): Test {
   const bytes = new TextEncoder().encode(text)
@@ -101,7 +102,7 @@ function textTest(
 }
 
 /** A bit for each value of a column. */
-function bitsTest(column: QueryColumn, bits: GPUBuffer): Test {
+function bitsTest(column: QueryColumn, bits: DeviceMemory): Test {
   return {
     build: (code) => isTrue(code, code.lookUp(code.column(column), code.bind(bits, 'u32'))),
     isDear: false,

@@ -1,5 +1,6 @@
 import type { Device, Kernels } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 
 /** Rows `first` to before `first + count`. */
 export interface RowRange {
@@ -9,21 +10,23 @@ export interface RowRange {
 
 /** Gives the strings of a column other numbers (`recode.wesl`). */
 export class Recode {
-  readonly #kernels: Kernels<'recode'>
+  readonly #plain: Kernels<'recode'>
+  readonly #nullable: Kernels<'recode'>
 
   constructor(device: Device) {
-    this.#kernels = device.kernels('relational/stored/recode', ['recode'])
+    this.#plain = device.kernels('relational/stored/recode', ['recode'])
+    this.#nullable = device.kernels('relational/stored/recode', ['recode'], { nullable: true })
   }
 
   /** @param numbers the new number of each old one */
   record(
     recorder: Recorder,
-    values: GPUBuffer,
-    validity: GPUBuffer | undefined,
-    numbers: GPUBuffer,
+    values: DeviceMemory,
+    validity: DeviceMemory | undefined,
+    numbers: DeviceMemory,
     { first, count }: RowRange,
   ): void {
-    const params = { first, count, hasValidity: validity === undefined ? 0 : 1 }
-    recorder.dispatch(this.#kernels.recode, { values, numbers, validity: validity ?? numbers }, params, count)
+    const { recode } = validity === undefined ? this.#plain : this.#nullable
+    recorder.dispatch(recode, { values, numbers, validity }, { first, count }, count)
   }
 }

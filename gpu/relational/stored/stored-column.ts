@@ -1,9 +1,9 @@
 import { asBytes, NO_VALUES } from '../../../protocol/columns.js'
-import { toWarpdexError } from '../../../protocol/errors.js'
 import { type ColumnDefinition, columnWords } from '../../../protocol/relation.js'
 import type { ColumnValues, RelationBatch } from '../../../protocol/relation-batch.js'
 import type { Device } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import { Region } from '../../memory/region.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceColumnData } from '../device-relation.js'
@@ -29,9 +29,9 @@ interface GrownStrings {
 /** Rows to be added, from the host or the device. */
 interface NewRows {
   readonly rows: number
-  readonly values: Uint8Array | GPUBuffer
+  readonly values: Uint8Array | DeviceMemory
   /** Undefined where all rows have a value. */
-  readonly validity: GPUBuffer | undefined
+  readonly validity: DeviceMemory | undefined
   /** What is to be uploaded to `validity`. */
   readonly bits?: Uint8Array | undefined
 }
@@ -175,10 +175,10 @@ export class StoredColumn {
     this.apply(prepared, work.recorder, work.scratch)
   }
 
-  /** Gives back what is beyond its rows, where the device has room for the copy. */
+  /** Gives back what is beyond its rows. */
   async settle(): Promise<void> {
-    await giveBack(this.#values)
-    if (this.#validity !== undefined) await giveBack(this.#validity)
+    await this.#values.fit(0)
+    await this.#validity?.fit(0)
   }
 
   destroy(): void {
@@ -218,7 +218,7 @@ export class StoredColumn {
   }
 
   /** @param bits undefined where all rows have a value */
-  #addValidity(recorder: Recorder, bits: GPUBuffer | undefined, first: number, rows: number): void {
+  #addValidity(recorder: Recorder, bits: DeviceMemory | undefined, first: number, rows: number): void {
     const region = this.#validity
     if (region === undefined) return
     region.take(Math.ceil((first + rows) / WORD_ROWS) - region.records)
@@ -239,21 +239,12 @@ export function valuesRegion(
   { name, type }: ColumnDefinition,
   rows: number,
 ): Promise<Region> {
-  return Region.create(device, `values of ${name}`, columnWords(type), rows)
+  return Region.create(device, 'columns', `values of ${name}`, columnWords(type), rows)
 }
 
 /** Room for so many words of a bitmap. */
 export function validityRegion(device: Device, { name }: ColumnDefinition, words: number): Promise<Region> {
-  return Region.create(device, `validity of ${name}`, 1, words)
-}
-
-/** Without memory for the smaller region the larger one stays: its owner has all that it needs. */
-async function giveBack(region: Region): Promise<void> {
-  try {
-    await region.fit(0)
-  } catch (error) {
-    if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY') throw error
-  }
+  return Region.create(device, 'columns', `validity of ${name}`, 1, words)
 }
 
 /** Batches have the columns of their relation, which `settleBatch` sees to. */

@@ -6,8 +6,8 @@ import { colour } from './plots.js'
 
 export type IndexStatus = ServerStatus['indexes'][number]
 
-/** Bytes of a page of device memory (`gpu/memory/region.ts`). */
-const PAGE_BYTES = 16 * 1024
+/** Bytes of a page of device memory (`gpu/memory/page-pool.ts`). */
+const PAGE_BYTES = 1024
 /** Edges of a cell and what lies between two, in pixels. */
 const CELL = 9
 const GAP = 2
@@ -99,10 +99,7 @@ class MemoryMap {
     this.#drawn = state
     const columns = Math.max(1, Math.floor((width + GAP) / STEP))
     const cells = layOut(regions, columns)
-    setText(
-      this.#scale,
-      `${whole(cells.pages)} pages of 16 KiB; one square is ${squareText(cells.pagesEach)}`,
-    )
+    setText(this.#scale, `${whole(cells.pages)} pages of 1 KiB; one square is ${squareText(cells.pagesEach)}`)
     drawCells(this.#canvas, cells, columns)
   }
 }

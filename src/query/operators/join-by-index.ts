@@ -1,4 +1,5 @@
 import { payloadsOf } from '../../../gpu/device-reads.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import type { ColumnIndex } from '../../../gpu/relational/device-relation.js'
 import { chooseJoin, type JoinChoice, type SideFacts } from '../../../gpu/relational/joins/join-choice.js'
 import { keyFacts } from '../../../gpu/relational/joins/join-keys.js'
@@ -18,7 +19,7 @@ import type { JoinSpec } from './join.js'
 export interface CountedJoin {
   readonly result: JoinResult
   /** Keys, which must be kept until the results are written. */
-  readonly keys: readonly GPUBuffer[]
+  readonly keys: readonly DeviceMemory[]
   readonly method: string
 }
 

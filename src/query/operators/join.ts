@@ -1,3 +1,4 @@
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import { type JoinKeys, joinKeys } from '../../../gpu/relational/joins/join-keys.js'
 import type { JoinPass } from '../../../gpu/relational/joins/join-types.js'
 import type { DeviceWork } from '../../../gpu/relational/query/device-work.js'
@@ -89,7 +90,7 @@ function orderOf({ left, right }: JoinKeys): string {
 /** The rows that a pass has the numbers of. Semi and anti joins give rows of the left side only. */
 function passTable(work: DeviceWork, kind: JoinKind, left: Table, right: Table, pass: JoinPass): Table {
   const { count, ascending } = pass
-  const numbers = (side: 'left' | 'right', buffer: GPUBuffer, kinds: readonly JoinKind[]): RowNumbers => {
+  const numbers = (side: 'left' | 'right', buffer: DeviceMemory, kinds: readonly JoinKind[]): RowNumbers => {
     return { buffer, outer: kinds.includes(kind), ascending: ascending === side }
   }
   const ofLeft = left.pick(work, numbers('left', pass.left, ['right', 'full']), count)

@@ -1,3 +1,4 @@
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import { evaluateCondition } from '../../../gpu/relational/expressions/evaluate.js'
 import type { DeviceWork } from '../../../gpu/relational/query/device-work.js'
 import type { Table } from '../../../gpu/relational/query/table.js'
@@ -52,7 +53,7 @@ async function rowsAgain(
   table: Table,
   chosen: RunnablePlan,
   start: StartRows | undefined,
-): Promise<GPUBuffer> {
+): Promise<DeviceMemory> {
   const { rows } = await runPlan(work, table, { kind: 'rows' }, chosen, start)
   await work.takeFaults()
   return rows!

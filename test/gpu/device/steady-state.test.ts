@@ -9,7 +9,10 @@ import { reads } from '../../reads.js'
 import { countCreations } from '../creations.js'
 import { openDevice } from '../open-device.js'
 
-/** Keys of the two batches that fill an index: with the second its regions double, so that they have room for all rounds. */
+/**
+ * Keys of the two batches that fill an index: with the second its regions double, so that they have room for all rounds. Those of the first get
+ * another payload, so that the payload extents double in the first round.
+ */
 const FIRST = 1400
 const KEYS = 2200
 
@@ -73,6 +76,7 @@ class Index {
     const index = new Index(tree, distinctKeys(shape, random), random)
     await index.#write(WriteOp.insert, index.#keysFrom(0, FIRST))
     await index.#write(WriteOp.insert, index.#keysFrom(FIRST, KEYS - FIRST))
+    await index.#write(WriteOp.insert, index.#keysFrom(0, FIRST), 2)
     return index
   }
 

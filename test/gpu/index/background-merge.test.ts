@@ -339,13 +339,13 @@ t.test('a tree is compacted at once where a third copy has no room', async (t) =
 t.test('what fails in the background is done between writes the next time', async (t) => {
   const tree = await openTree(40_000)
   passes.free()
-  const { allocate } = device
+  const { allocatePages } = device
   await tree.compactIfWorthwhile({ inBackground: true })
-  device.allocate = async () => {
+  device.allocatePages = () => {
     throw new DeviceFull('the device is full')
   }
   t.match(await tree.background, { code: 'OUT_OF_DEVICE_MEMORY' })
-  device.allocate = allocate
+  device.allocatePages = allocatePages
   t.equal((await metaOf(tree)).sorted, 20_000)
   t.equal(tree.stats().deviceBytes, ledger.bytes)
   t.equal(await tree.compactIfWorthwhile({ inBackground: true }), true)

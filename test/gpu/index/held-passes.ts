@@ -71,20 +71,22 @@ export class HeldPasses {
   }
 }
 
-/** Counts what structures have allocated on a device and not given back. */
+/** Counts what structures have allocated on a device and not given back: buffers, and pages. */
 export class Ledger {
-  #bytes = 0
+  readonly #device: Device
+  #bufferBytes = 0
 
   constructor(device: Device) {
+    this.#device = device
     const { allocate } = device
     device.allocate = async (bytes, label) => {
       const buffer = await allocate.call(device, bytes, label)
       const { size } = buffer
       const destroy = buffer.destroy.bind(buffer)
       let isThere = true
-      this.#bytes += size
+      this.#bufferBytes += size
       buffer.destroy = () => {
-        if (isThere) this.#bytes -= size
+        if (isThere) this.#bufferBytes -= size
         isThere = false
         destroy()
       }
@@ -93,6 +95,7 @@ export class Ledger {
   }
 
   get bytes(): number {
-    return this.#bytes
+    const slabs = this.#device.pages.figures()
+    return slabs.reduce((sum, { bytes, freeBytes }) => sum + bytes - freeBytes, this.#bufferBytes)
   }
 }

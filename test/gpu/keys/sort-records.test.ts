@@ -3,6 +3,7 @@ import t from 'tap'
 import type { Device } from '../../../gpu/device/device.js'
 import { KeyNormaliser } from '../../../gpu/keys/normalise.js'
 import { RecordSort } from '../../../gpu/keys/sort-records.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import { anySeed, check, LENGTHS, randomWords, same } from '../primitives/bed.js'
 import {
   anyShape,
@@ -21,7 +22,7 @@ function orderOf(keys: readonly Uint8Array[]): Uint32Array {
   return Uint32Array.from(keys.keys()).sort((a, b) => Buffer.compare(keys[a]!, keys[b]!) || a - b)
 }
 
-function upload(device: Device, buffer: GPUBuffer, words: Uint32Array, offset = 0): void {
+function upload(device: Device, buffer: DeviceMemory, words: Uint32Array, offset = 0): void {
   device.upload(buffer, new Uint8Array(words.buffer, words.byteOffset, words.byteLength), offset)
 }
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import root, { type Test } from 'tap'
 import type { Device } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import { Primitives, type Strategy } from '../../../gpu/primitives/primitives.js'
 import { suitsSubgroups } from '../../../gpu/primitives/strategy.js'
@@ -15,11 +16,11 @@ export interface Bed {
   readonly recorder: Recorder
   readonly scratch: Scratch
   /** A buffer that begins with these words. */
-  upload(words: Uint32Array): GPUBuffer
+  upload(words: Uint32Array): DeviceMemory
 }
 
 /** Columns that a test reads: buffers and their lengths in words. */
-export type Outputs = readonly (readonly [buffer: GPUBuffer, words: number])[]
+export type Outputs = readonly (readonly [buffer: DeviceMemory, words: number])[]
 
 /** Records work, submits it and reads what it wrote. */
 export type Run = (record: (bed: Bed) => Outputs | Promise<Outputs>) => Promise<Uint32Array[]>

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import type { ColumnShape, Columns } from '../../../bench/papers/he/columns.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import { type Outputs, randomWords, same } from './bed.js'
 
 /** Columns of a test in host memory; payloads of no words are empty. */
@@ -47,7 +48,7 @@ export function makeColumns(kind: KeyKind, seed: number, count: number, shape: C
 }
 
 export function uploadColumns(
-  upload: (words: Uint32Array) => GPUBuffer,
+  upload: (words: Uint32Array) => DeviceMemory,
   { keys, payloads }: HostColumns,
   shape: ColumnShape,
 ): Columns {

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import { anyLength, anySeed, check, ONE_STRATEGY, randomWords, same, withEachStrategy } from './bed.js'
 
 const anyWord = fc.integer({ min: 0, max: 2 ** 32 - 1 })
@@ -15,9 +16,9 @@ t.test('affine map, constant column, row of numbers', (t) =>
           const words = randomWords(seed, count)
           const [mapped, filled, numbers] = await run(({ primitives, recorder, upload }) => {
             const outputs = [1, 2, 3].map(() => upload(new Uint32Array(count + 1))) as [
-              GPUBuffer,
-              GPUBuffer,
-              GPUBuffer,
+              DeviceMemory,
+              DeviceMemory,
+              DeviceMemory,
             ]
             primitives.map(recorder, upload(words), outputs[0], count, { multiplier, addend })
             primitives.fill(recorder, outputs[1], count, addend)

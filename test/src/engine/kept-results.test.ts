@@ -283,14 +283,14 @@ t.test('what is cancelled, fails or comes too late leaves nothing', async (t) =>
 })
 
 t.test('results make way for others and come back', async (t) => {
-  const deviceMemory = 2 ** 20
+  const deviceMemory = 2 ** 16
   const { engine } = await open(t, { deviceMemory }, [relations[1]!])
   for (let i = 0; i < 5; i++) await keep(engine, below(scan('q'), 'id', 80 + i), `k${i}`)
   t.ok(engine.stats().server.deviceBytes <= deviceMemory)
   t.ok(engine.stats().server.pagedOutRelations > 0)
   for (let i = 0; i < 5; i++) t.same(await ask(engine, counted(scan(`k${i}`))), [[80 + i]])
   const many: QueryNode = { op: 'product', left: scan('q', 'a'), right: scan('q', 'b') }
-  await t.rejects(keep(engine, many), { code: 'OUT_OF_DEVICE_MEMORY', message: /1048576 are allowed/ })
+  await t.rejects(keep(engine, many), { code: 'OUT_OF_DEVICE_MEMORY', message: /65536 are allowed/ })
   t.equal(engine.relations().length, 6)
 })
 

@@ -235,7 +235,7 @@ t.test('what is paged out outlives its device', async (t) => {
         return prefixTrees.restore(device, ...rest)
       },
     },
-    deviceMemory: 100_000,
+    deviceMemory: 20_000,
     openDevice: async () => {
       const device = await Device.open('software')
       devices.push(device)
@@ -307,7 +307,7 @@ t.test('an index that is larger than the budget is refused, with the sizes', asy
 t.test('a device that runs out of memory gets some from idle indexes', async (t) => {
   const engine = await openEngine(t, {
     structures: checkedTrees,
-    openDevice: async () => scarce(await Device.open('software'), 400_000),
+    openDevice: async () => scarce(await Device.open('software'), 110_000),
   })
   const names = Array.from({ length: 8 }, (_, i) => `index ${i}`)
   const keys = Array.from({ length: 1000 }, (_, i) => i * 40_503)
@@ -323,21 +323,14 @@ t.test('a device that runs out of memory gets some from idle indexes', async (t)
 
 /** A device on which structures find so many bytes of memory. */
 function scarce(device: Device, bytes: number): Device {
-  const allocate = device.allocate.bind(device)
-  let left = bytes
-  device.allocate = async (size, label) => {
-    if (size > left) throw new DeviceFull(`the device has no room for ${size} bytes of ${label}`)
-    const buffer = await allocate(size, label)
-    left -= size
-    let held = size
-    const destroy = buffer.destroy.bind(buffer)
-    buffer.destroy = () => {
-      left += held
-      held = 0
-      return destroy()
-    }
-    return buffer
+  const { pages } = device
+  const [allocatePages, resize] = [device.allocatePages.bind(device), pages.resize.bind(pages)]
+  const left = () => pages.figures().reduce((sum, slabs) => sum - slabs.bytes + slabs.freeBytes, bytes)
+  device.allocatePages = (sort, size, label, ...rest) => {
+    if (size > left()) throw new DeviceFull(`the device has no room for ${size} bytes of ${label}`)
+    return allocatePages(sort, size, label, ...rest)
   }
+  pages.resize = (run, size) => (size - run.size > left() ? undefined : resize(run, size))
   return device
 }
 

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { PAGE_BYTES } from '../../../gpu/memory/page-pool.js'
 import type { Section } from '../../../protocol/frame.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { METERED_MEMBERS } from '../../../src/http/member-gauges.js'
@@ -100,7 +101,7 @@ t.test('relations, and the sums of kept results', async (t) => {
     if (i > 1) continue
     const values = u32(...Array.from({ length: 5000 * (2 - i) }, (_, key) => key))
     const batch = { rows: values.byteLength / 4, columns: new Map([['k', { values }]]) }
-    for (let append = 0; append <= i; append++) await engine.relation(name).append(batch)
+    for (let append = 0; append <= 2 * i; append++) await engine.relation(name).append(batch)
   }
   const query = { op: 'limit', rows: 7, input: { op: 'scan', relation: 'relation 0' } }
   for (const name of ['a', 'b']) await engine.queries.keep(query, { name, seconds: 60 }, { cancelled: false })
@@ -108,18 +109,18 @@ t.test('relations, and the sums of kept results', async (t) => {
   t.equal(total(metrics, 'warpdex_relations'), METERED_MEMBERS + 3)
   t.equal(metrics.get('warpdex_relation_rows')?.size, METERED_MEMBERS + 1)
   t.equal(metrics.get('warpdex_relation_rows')?.get('relation="relation 0"'), 10_000)
-  t.equal(metrics.get('warpdex_relation_appends')?.get('relation="relation 1"'), 2)
-  t.equal(metrics.get('warpdex_relation_log_position')?.get('relation="relation 1"'), 2)
-  t.equal(metrics.get('warpdex_relation_device_bytes')?.get('relation=""'), 3 * 16 * 1024)
+  t.equal(metrics.get('warpdex_relation_appends')?.get('relation="relation 1"'), 3)
+  t.equal(metrics.get('warpdex_relation_log_position')?.get('relation="relation 1"'), 3)
+  t.equal(metrics.get('warpdex_relation_device_bytes')?.get('relation=""'), 3 * PAGE_BYTES)
   t.equal(total(metrics, 'warpdex_kept_results'), 2)
   t.equal(total(metrics, 'warpdex_kept_result_rows'), 14)
-  t.equal(total(metrics, 'warpdex_kept_result_device_bytes'), 2 * 16 * 1024)
+  t.equal(total(metrics, 'warpdex_kept_result_device_bytes'), 2 * PAGE_BYTES)
   const status = (await (await fetch(`${url.replace('ws', 'http')}/status.json`)).json()) as {
     readonly relations: readonly { readonly name: string }[]
     readonly unlistedRelations: number
   }
   t.same([status.relations.length, status.unlistedRelations], [LISTED, 5])
-  t.match(status.relations[0], { name: 'relation 1', rows: 10_000, resident: true, appends: 2 })
+  t.match(status.relations[0], { name: 'relation 1', rows: 15_000, resident: true, appends: 3 })
 })
 
 t.test('metrics say what was asked and answered', async (t) => {

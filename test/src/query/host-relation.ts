@@ -1,4 +1,5 @@
 import type { Device } from '../../../gpu/device/device.js'
+import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import type { DeviceColumnData, DeviceRelation } from '../../../gpu/relational/device-relation.js'
 import { compareStrings, dictionaryOf } from '../../../gpu/relational/query/dictionaries.js'
 import { asBytes } from '../../../protocol/columns.js'
@@ -51,7 +52,7 @@ export function validityBytes(cells: readonly Cell[]): Uint8Array {
   return asBytes(words)
 }
 
-async function uploadBytes(device: Device, bytes: Uint8Array, label: string): Promise<GPUBuffer> {
+async function uploadBytes(device: Device, bytes: Uint8Array, label: string): Promise<DeviceMemory> {
   const buffer = await device.allocate(Math.max(16, bytes.byteLength), label)
   device.upload(buffer, bytes)
   return buffer

@@ -88,7 +88,7 @@ t.test('an index that cannot be used at once is not waited for', async (t) => {
 })
 
 t.test('what is on the host is left there', async (t) => {
-  const bed = await Bed.open(t, 160_000)
+  const bed = await Bed.open(t, 96_000)
   const { engine } = bed
   const isResident = () => engine.index('by k').stats().resident
   for (let i = 0; i < 8 && isResident(); i++) {
@@ -102,7 +102,7 @@ t.test('what is on the host is left there', async (t) => {
 })
 
 t.test('appends, queries, reads and drops at once', async (t) => {
-  const bed = await Bed.open(t, 160_000)
+  const bed = await Bed.open(t, 96_000)
   const { engine } = bed
   const work: Promise<unknown>[] = []
   let remade: Promise<unknown> = Promise.resolve()

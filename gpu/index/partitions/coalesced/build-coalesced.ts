@@ -1,6 +1,7 @@
 import { WarpdexError } from '../../../../protocol/errors.js'
 import type { Device, Kernels } from '../../../device/device.js'
 import type { Kernel } from '../../../device/kernel.js'
+import type { DeviceMemory } from '../../../memory/page-run.js'
 import type { Scratch } from '../../../memory/scratch.js'
 import type { Arena } from '../../arena.js'
 import type { BatchWork } from '../../batch/work.js'
@@ -79,7 +80,7 @@ export class CoalescedBuilder implements Builder {
     recorder.submit()
   }
 
-  #table(scratch: Scratch, capacity: number): GPUBuffer {
+  #table(scratch: Scratch, capacity: number): DeviceMemory {
     const bytes = 4 * CLAIM_WORDS * capacity
     const { bindingBytes } = this.#device.facts
     if (bytes <= bindingBytes) return scratch.bytes(bytes)

@@ -6,6 +6,7 @@ import { treeShape } from '../../../../gpu/index/layout.js'
 import { RunMerge } from '../../../../gpu/index/main/merge-run.js'
 import { PrefixTree } from '../../../../gpu/index/prefix-tree.js'
 import type { IndexShape } from '../../../../gpu/index-structure.js'
+import { PAGE_BYTES } from '../../../../gpu/memory/page-pool.js'
 import type { Strategy } from '../../../../gpu/primitives/primitives.js'
 import { asBytes } from '../../../../protocol/columns.js'
 import { LIMITS } from '../../../../protocol/limits.js'
@@ -210,17 +211,17 @@ t.test('without room for a second sorted part batches go to the delta', async (t
   Object.assign(LIMITS, { mergedTuples: 10 })
   const tree = await PrefixTree.create(device, U32)
   await write(tree, numbers(0, 3000))
-  const { allocate } = device
+  const { allocatePages } = device
   let refused = 0
   for (const [i, label] of ['CSS-tree directory', 'removed tuples', ''].entries()) {
-    device.allocate = async (bytes, given) => {
-      if (given !== label) return allocate.call(device, bytes, given)
+    device.allocatePages = (sort, bytes, given) => {
+      if (given !== label) return allocatePages.call(device, sort, bytes, given)
       refused++
       throw new DeviceFull('the device is full')
     }
     const before = tree.stats()
     await write(tree, numbers(5000 + 1000 * i, 1000))
-    device.allocate = allocate
+    device.allocatePages = allocatePages
     t.equal(tree.stats().keys, before.keys + 1000)
     const { sorted, tuples } = await metaOf(tree)
     t.equal(sorted === tuples, label === '', `no ${label}`)
@@ -279,13 +280,13 @@ t.test('many batches take turns in two regions, of which one is left in the end'
 
 t.test('of many batches most find the room that one before them has made', async (t) => {
   Object.assign(LIMITS, { mergedTuples: 10 })
-  const { allocate } = device
+  const { allocatePages } = device
   for (const unique of [false, true]) {
     const tree = await PrefixTree.create(device, { ...U32, unique })
     const made: string[] = []
-    device.allocate = (bytes, label) => {
+    device.allocatePages = (sort, bytes, label) => {
       made.push(label)
-      return allocate.call(device, bytes, label)
+      return allocatePages.call(device, sort, bytes, label)
     }
     // Two clumps of keys, between which hundreds of buckets are empty.
     const clumps = (from: number, count: number) =>
@@ -303,7 +304,7 @@ t.test('of many batches most find the room that one before them has made', async
       prepared.apply()
       all.push(keys)
     }
-    device.allocate = allocate
+    device.allocatePages = allocatePages
     const directories = made.filter((label) => label === 'CSS-tree directory').length
     t.ok(directories < 16, `${directories} directories for 32 batches`)
     const roomBeside = () => {
@@ -317,7 +318,7 @@ t.test('of many batches most find the room that one before them has made', async
     t.match(await metaOf(tree), { sorted: 16_000, tuples: 16_000 })
     await write(tree, clumps(500, 2), WriteOp.deleteKey)
     await tree.compact()
-    t.ok(roomBeside() < 16, 'less than a quad is no room')
+    t.ok(roomBeside() < PAGE_BYTES, 'less than a page is no room')
     t.match(tree.stats(), { keys: 15_998 })
     tree.destroy()
     reloaded.destroy()
@@ -326,22 +327,22 @@ t.test('of many batches most find the room that one before them has made', async
 
 t.test('room for what follows is made even where it cannot be half as large again', async (t) => {
   Object.assign(LIMITS, { mergedTuples: 10 })
-  const { allocate, regionBytes } = device
+  const { allocatePages, regionBytes } = device
   device.regionBytes = 1024 * 1024
   const most = device.regionBytes / (4 * treeShape(U32).tupleStride)
   const tree = await PrefixTree.create(device, U32)
   const first = Math.ceil(0.7 * most)
   await write(tree, numbers(0, first), WriteOp.insert, true)
   let made = 0
-  device.allocate = (bytes, label) => {
+  device.allocatePages = (sort, bytes, label) => {
     if (label === 'tuples') made++
-    return allocate.call(device, bytes, label)
+    return allocatePages.call(device, sort, bytes, label)
   }
   for (let batch = 0; batch < 10; batch++) {
     await write(tree, numbers(first + 1500 * batch, 1500), WriteOp.insert, true)
     await tree.compactIfWorthwhile({ inBackground: true, goesOn: true })
   }
-  Object.assign(device, { allocate, regionBytes })
+  Object.assign(device, { allocatePages, regionBytes })
   const all = numbers(0, first + 15_000)
   t.same((await reads(tree).get(all)).payloads, all)
   t.ok(made <= 2, `${made} regions for 10 batches`)

@@ -7,6 +7,7 @@ import { askedFor, type ReadOperation } from '../../../../gpu/index/read/read-op
 import { createReads, type Reads } from '../../../../gpu/index/read/reads.js'
 import type { SearchForm } from '../../../../gpu/index/read/scan.js'
 import type { IndexShape, ReadColumns, ReadOp, ReadRequest } from '../../../../gpu/index-structure.js'
+import type { DeviceMemory } from '../../../../gpu/memory/page-run.js'
 import { Primitives } from '../../../../gpu/primitives/primitives.js'
 import { type KeyType, keyWidth } from '../../../../protocol/types.js'
 import { keyOf, ranksOf } from '../../../fixed-keys.js'
@@ -48,7 +49,7 @@ class ArenaReader {
     return this.#reads.scan.run({ arena }, options, columns, form).then(flat<FlatScan>)
   }
 
-  order(...given: Parameters<BreadthFirst['order']>): GPUBuffer {
+  order(...given: Parameters<BreadthFirst['order']>): DeviceMemory {
     return this.#reads.breadthFirst!.order(...given)
   }
 

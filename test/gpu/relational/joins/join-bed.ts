@@ -1,5 +1,6 @@
 import root from 'tap'
 import type { Device } from '../../../../gpu/device/device.js'
+import type { DeviceMemory } from '../../../../gpu/memory/page-run.js'
 import { Primitives, type Strategy } from '../../../../gpu/primitives/primitives.js'
 import type { JoinResult } from '../../../../gpu/relational/joins/join-result.js'
 import type {
@@ -62,7 +63,7 @@ export async function openJoins(strategy: Strategy, slicePairs?: number) {
 
 export async function uploadSide(
   device: Device,
-  buffers: GPUBuffer[],
+  buffers: DeviceMemory[],
   { keys }: HostSide,
   keyWords: 1 | 2,
 ): Promise<JoinSide> {
@@ -84,7 +85,7 @@ export async function joinOnDevice(
 ): Promise<Outcome> {
   const { device, joins, openWork } = await openJoins(strategy, slicePairs)
   const work = openWork()
-  const buffers: GPUBuffer[] = []
+  const buffers: DeviceMemory[] = []
   const sides = {
     left: await uploadSide(device, buffers, host.left, host.keyWords),
     right: await uploadSide(device, buffers, host.right, host.keyWords),

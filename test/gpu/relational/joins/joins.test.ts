@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import type { DeviceMemory } from '../../../../gpu/memory/page-run.js'
 import {
   JOIN_ALGORITHMS,
   type JoinAlgorithm,
@@ -56,7 +57,7 @@ t.test('lengths around tiles, nodes and chunks', async (t) => {
 t.test('what a join takes counts with the memory that it is given', async (t) => {
   const keys = keysBelow(50, 700, 5)
   for (const algorithm of JOIN_ALGORITHMS) {
-    const buffers: GPUBuffer[] = []
+    const buffers: DeviceMemory[] = []
     let most = 0
     const { device, joins, openWork } = await openJoins('serial')
     const work = openWork((bytes) => {
@@ -166,7 +167,7 @@ t.test('more pairs than places are counted for together', async (t) => {
   const same = { keys: Array<bigint>(70_000).fill(9n) }
   const { device, joins, openWork } = await openJoins('serial')
   const work = openWork()
-  const buffers: GPUBuffer[] = []
+  const buffers: DeviceMemory[] = []
   const side = await uploadSide(device, buffers, same, 1)
   const request = { left: side, right: side, keyWords: 1, algorithm: 'hj', passBytes: 8000 } as const
   const result = await joins.join(work, request)

@@ -2,6 +2,7 @@ import t from 'tap'
 import type { DeviceReads } from '../../../../gpu/device-reads.js'
 import { ShardedTree } from '../../../../gpu/index/shards/sharded-tree.js'
 import type { IndexShape } from '../../../../gpu/index-structure.js'
+import type { DeviceMemory } from '../../../../gpu/memory/page-run.js'
 import type { SideName } from '../../../../gpu/relational/joins/join-types.js'
 import type { TreeProbe } from '../../../../gpu/relational/joins/tree-index.js'
 import { StringDictionary } from '../../../../gpu/relational/string-dictionary.js'
@@ -82,7 +83,7 @@ async function check(
   samePairs(pairs, joinOnHost({ left: left!, right: right!, keyWords: 1, kind }))
 }
 
-async function uploadProbe(type: Type, numbers: readonly number[], buffers: GPUBuffer[]) {
+async function uploadProbe(type: Type, numbers: readonly number[], buffers: DeviceMemory[]) {
   const { device } = await openJoins('serial')
   const words = new Uint32Array(wireKeys(type, numbers).buffer)
   const side = await uploadSide(device, buffers, { keys: Array.from(words, BigInt) }, 1)
@@ -91,7 +92,7 @@ async function uploadProbe(type: Type, numbers: readonly number[], buffers: GPUB
 
 t.test('joins with trees of the server over every type of number', async (t) => {
   const { device } = await openJoins('serial')
-  const buffers: GPUBuffer[] = []
+  const buffers: DeviceMemory[] = []
   for (const type of TYPES) {
     const structure = structureOf(type)
     const indexed = someNumbers(700, 200)
@@ -112,7 +113,7 @@ t.test('joins with trees of the server over every type of number', async (t) => 
 
 t.test('trees without keys, and probes of none', async () => {
   const { device } = await openJoins('serial')
-  const buffers: GPUBuffer[] = []
+  const buffers: DeviceMemory[] = []
   const tree = await ShardedTree.create(device, shapeOf('u32', 'css'))
   const [none, some] = [await uploadProbe('u32', [], buffers), await uploadProbe('u32', [1, 2], buffers)]
   for (const kind of ['inner', 'full', 'anti'] as const) {
@@ -125,7 +126,7 @@ t.test('trees without keys, and probes of none', async () => {
 
 t.test('joins by strings ask for each string once', async (t) => {
   const { device } = await openJoins('serial')
-  const buffers: GPUBuffer[] = []
+  const buffers: DeviceMemory[] = []
   const { bytes, offsets } = stringKeys(Array.from({ length: 120 }, (_, i) => i))
   const strings = new StringDictionary(bytes, offsets)
   const numbers = someNumbers(400, strings.size)
@@ -148,7 +149,7 @@ t.test('joins by strings ask for each string once', async (t) => {
 t.test('joins with an index of several shards', async (t) => {
   const { device } = await openJoins('serial')
   const { regionBytes } = device
-  const buffers: GPUBuffer[] = []
+  const buffers: DeviceMemory[] = []
   const indexed = someNumbers(6000, 4000)
   for (const type of [random.pick(['i32', 'u64'] as const)]) {
     device.regionBytes = 32 * 1024
@@ -167,7 +168,7 @@ t.test('joins with an index of several shards', async (t) => {
 t.test('where the same rows come again and again the index is not used', async (t) => {
   const { device, joins, openWork } = await openJoins('serial')
   const work = openWork()
-  const buffers: GPUBuffer[] = []
+  const buffers: DeviceMemory[] = []
   const same = Array.from({ length: 1000 }, () => 7)
   const tree = await ShardedTree.create(device, shapeOf('u32', 'css'))
   await fill(tree, { bytes: wireKeys('u32', same), width: 4 }, [...same.keys()])

@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { Device } from '../../../../gpu/device/device.js'
+import type { DeviceMemory } from '../../../../gpu/memory/page-run.js'
 import { calibrateSelections } from '../../../../gpu/relational/selection/calibrate.js'
 import { asSelectionCosts } from '../../../../protocol/query/selection-costs.js'
 import { openDevice } from '../../open-device.js'
@@ -8,8 +9,8 @@ import { openDevice } from '../../open-device.js'
 const SMALL = { rows: 2 ** 12, repeats: 1, words: 3, wide: 2 }
 
 /** The buffers that a device makes from now on and that are not destroyed. */
-function liveBuffers(device: Device): ReadonlySet<GPUBuffer> {
-  const live = new Set<GPUBuffer>()
+function liveBuffers(device: Device): ReadonlySet<DeviceMemory> {
+  const live = new Set<DeviceMemory>()
   const { allocate } = device
   device.allocate = async (bytes, label) => {
     const buffer = await allocate.call(device, bytes, label)

@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
+import type { DeviceMemory } from '../../../../gpu/memory/page-run.js'
 import { codesIn, dictionaryOf, unitedDictionary } from '../../../../gpu/relational/query/dictionaries.js'
 import { DictionaryTexts } from '../../../../gpu/relational/selection/dictionary-texts.js'
 import type { Condition, SelectionPlan } from '../../../../gpu/relational/selection/selection-types.js'
@@ -92,7 +93,7 @@ t.test('queries at the same time share a copy, which is made once', async (t) =>
 t.test('a copy that cannot be made is tried again, and leaves nothing behind', async (t) => {
   await withWork(async (work) => {
     const { device } = work
-    const destroyed: GPUBuffer[] = []
+    const destroyed: DeviceMemory[] = []
     const { upload } = device
     device.upload = (buffer) => {
       buffer.destroy = () => {

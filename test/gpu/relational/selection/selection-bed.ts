@@ -1,5 +1,6 @@
 import root from 'tap'
 import type { Device } from '../../../../gpu/device/device.js'
+import type { DeviceMemory } from '../../../../gpu/memory/page-run.js'
 import type { Strategy } from '../../../../gpu/primitives/primitives.js'
 import { suitsSubgroups } from '../../../../gpu/primitives/strategy.js'
 import type { DeviceColumnData } from '../../../../gpu/relational/device-relation.js'
@@ -135,7 +136,7 @@ export class SelectionBed {
   }
 }
 
-async function readWords(work: DeviceWork, buffer: GPUBuffer, words: number): Promise<Uint32Array> {
+async function readWords(work: DeviceWork, buffer: DeviceMemory, words: number): Promise<Uint32Array> {
   const [bytes] = await work.readColumns([{ buffer, bytes: words * 4 }])
   return new Uint32Array(bytes!.slice().buffer)
 }

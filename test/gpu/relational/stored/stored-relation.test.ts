@@ -163,7 +163,7 @@ void t.test('what has no room is refused, and changes nothing', async (t) => {
   t.ok(a.every((value) => value === 7n) && b.every((value) => value === null))
 })
 
-void t.test('a relation is settled also where there is no memory to give memory back', async (t) => {
+void t.test('giving memory back takes none', async (t) => {
   const columns = [
     { name: 'a', type: 'u64', nullable: false },
     { name: 'b', type: 'u32', nullable: true },
@@ -171,8 +171,8 @@ void t.test('a relation is settled also where there is no memory to give memory 
   const definition = { name: 'settled', columns }
   const stored = await StoredRelation.create(device, columns)
   t.teardown(() => stored.destroy())
-  const allocate = device.allocate.bind(device)
-  t.teardown(() => Object.assign(device, { allocate }))
+  const allocatePages = device.allocatePages.bind(device)
+  t.teardown(() => Object.assign(device, { allocatePages }))
   const model: Rows = { a: [], b: [] }
   const add = async (rows: number) => {
     const next: Rows = { a: [], b: [] }
@@ -187,12 +187,13 @@ void t.test('a relation is settled also where there is no memory to give memory 
   await add(5000)
   await add(5005)
   const { deviceBytes } = stored.stats()
-  device.allocate = async () => {
+  device.allocatePages = () => {
     throw new WarpdexError('OUT_OF_DEVICE_MEMORY', 'the device has no room')
   }
   await stored.settle()
-  t.equal(stored.stats().deviceBytes, deviceBytes, 'the larger regions stay')
-  device.allocate = allocate
+  const settled = stored.stats().deviceBytes
+  t.ok(settled < deviceBytes)
+  device.allocatePages = allocatePages
   await add(7)
   t.same(await readBack(device, stored.relation), model)
   await stored.settle()

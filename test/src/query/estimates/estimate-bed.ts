@@ -1,3 +1,4 @@
+import type { DeviceMemory } from '../../../../gpu/memory/page-run.js'
 import type { DeviceColumnData, DeviceRelation } from '../../../../gpu/relational/device-relation.js'
 import { compareStrings, dictionaryOf } from '../../../../gpu/relational/query/dictionaries.js'
 import type { QueryColumn } from '../../../../gpu/relational/query/query-column.js'
@@ -59,7 +60,7 @@ function relationOf({ rows, columns: hosts }: HostRelation, sampled: boolean): D
 function columnOf({ type, nullable, cells }: HostColumn): DeviceColumnData {
   const texts = type === 'string' ? [...new Set(cells)].filter((cell) => typeof cell === 'string') : []
   // Nothing reads it: what is at hand is on the host.
-  const buffer = {} as GPUBuffer
+  const buffer = {} as DeviceMemory
   return {
     type: type as ColumnType,
     values: buffer,

@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { DeviceMemory } from '../../../../gpu/memory/page-run.js'
 import type { DeviceColumnData, DeviceRelation } from '../../../../gpu/relational/device-relation.js'
 import { Table } from '../../../../gpu/relational/query/table.js'
 import { SampleKeeper } from '../../../../gpu/relational/relation-sample.js'
@@ -13,7 +14,7 @@ function relationOf(values: Uint32Array, isAtHand: boolean): DeviceRelation {
   const column: DeviceColumnData = {
     type: 'u32',
     // Nothing reads it: what is at hand is on the host.
-    values: {} as GPUBuffer,
+    values: {} as DeviceMemory,
     validity: undefined,
     dictionary: undefined,
   }

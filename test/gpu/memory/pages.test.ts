@@ -1,0 +1,144 @@
+import t from 'tap'
+import type { Device } from '../../../gpu/device/device.js'
+import { PrefixTree } from '../../../gpu/index/prefix-tree.js'
+import type { IndexShape } from '../../../gpu/index-structure.js'
+import { PAGE_BYTES } from '../../../gpu/memory/page-pool.js'
+import { Region } from '../../../gpu/memory/region.js'
+import { asBytes } from '../../../protocol/columns.js'
+import { WriteOp } from '../../../protocol/types.js'
+import { Random, seedOfRun } from '../../random.js'
+import { reads } from '../../reads.js'
+import { openDevice } from '../open-device.js'
+
+const SHAPES: readonly IndexShape[] = (['css', 'prefix'] as const).map((structure) => ({
+  keyType: 'u64',
+  payloadBytes: 8,
+  unique: false,
+  matchFrom: 0,
+  structure,
+}))
+
+/** Far more than the test's indexes take: half of it stays free. */
+const RESERVE = 2 ** 28
+
+function figuresOf({ pages }: Device) {
+  const all = pages.figures()
+  return {
+    bytes: all.reduce((sum, { bytes }) => sum + bytes, 0),
+    inUse: all.reduce((sum, { bytes, freeBytes }) => sum + bytes - freeBytes, 0),
+  }
+}
+
+/** Keys from `first` on, none of which is near the one before it. */
+function numbers(first: number, count: number): Uint8Array {
+  return asBytes(BigUint64Array.from({ length: count }, (_, i) => BigInt((first + i) * 0x9e37_79b1)))
+}
+
+async function insert(tree: PrefixTree, first: number, count: number): Promise<void> {
+  const keys = numbers(first, count)
+  const prepared = await tree.prepare({
+    ops: WriteOp.insert,
+    keys: { bytes: keys, width: 8 },
+    payloads: { bytes: keys, width: 8 },
+  })
+  prepared.apply()
+}
+
+t.test('regions grow, shrink and go in any order, and hold what was written', async (t) => {
+  const device = await openDevice(t)
+  const seed = seedOfRun()
+  t.comment(`TEST_SEED=${seed}`)
+  const random = new Random(seed)
+  const live = new Map<Region, number[]>()
+  for (let step = 0; step < 400; step++) {
+    const region = live.size === 0 ? undefined : random.pick([...live.keys()])
+    if (region === undefined || (live.size < 12 && random.chance(0.2))) {
+      live.set(await Region.create(device, random.pick(['tree', 'keys']), 'test', 1, 1), [])
+    } else if (random.chance(0.1)) {
+      region.destroy()
+      live.delete(region)
+    } else if (random.chance(0.2)) {
+      await region.fit(0)
+    } else {
+      const words = Array.from({ length: 1 + random.below(1500) }, () => random.word())
+      await region.reserve(words.length)
+      const first = region.take(words.length)
+      device.upload(region.buffer, asBytes(Uint32Array.from(words)), 4 * first)
+      for (const word of words) live.get(region)!.push(word)
+    }
+  }
+  for (const [region, words] of live) {
+    const room = region.bytes / 4 - words.length
+    const held = await device.readWords(region.buffer, region.bytes / 4)
+    t.same([...held], [...words, ...Array<number>(room).fill(0)], 'what was never handed out is zero')
+    region.destroy()
+  }
+  t.equal(figuresOf(device).inUse, 0)
+})
+
+t.test('a region grows where it lies as long as the pages behind it are free', async (t) => {
+  const device = await openDevice(t)
+  const region = await Region.create(device, 'tree', 'one', 1, 1)
+  const { offset } = region.buffer
+  await region.reserve((8 * PAGE_BYTES) / 4)
+  t.equal(region.buffer.offset, offset)
+  const behind = await Region.create(device, 'tree', 'another', 1, 1)
+  await region.reserve((64 * PAGE_BYTES) / 4)
+  t.not(region.buffer.offset, offset)
+  behind.destroy()
+  region.destroy()
+})
+
+t.test('200 indexes grow a thousandfold within the reserve, and no buffer is made for it', async (t) => {
+  const device = await openDevice(t)
+  device.pages.keepReserve(RESERVE)
+  const sizes = [2, 20, 200, 2000]
+  const trees: PrefixTree[] = []
+  const open = async (i: number) => {
+    const tree = await PrefixTree.create(device, SHAPES[i % 2]!)
+    trees.push(tree)
+    return tree
+  }
+  const grow = async (tree: PrefixTree, size: number) => {
+    const { keys } = tree.stats()
+    await insert(tree, keys, size - keys)
+  }
+  // Scratch memory is found by the first of each kind.
+  for (const [i] of SHAPES.entries()) {
+    const tree = await open(i)
+    for (const size of sizes) await grow(tree, size)
+  }
+  const isStocked = () =>
+    device.pages.figures().filter(({ freeBytes }) => freeBytes >= RESERVE / 2).length === 4
+  while (!isStocked()) await new Promise((resolve) => setTimeout(resolve, 20))
+  const before = device.creations
+  for (let i = 0; i < 200; i++) await open(i)
+  for (const size of sizes) for (const tree of trees.slice(SHAPES.length)) await grow(tree, size)
+  t.equal(device.creations, before)
+  for (const tree of trees.slice(-2)) {
+    const { payloads } = await reads(tree).get(numbers(0, 2000))
+    t.same(payloads, numbers(0, 2000))
+  }
+  for (const tree of trees) tree.destroy()
+  t.equal(figuresOf(device).inUse, 0)
+})
+
+t.test('an index of ten keys takes little device memory', async (t) => {
+  const device = await openDevice(t)
+  for (const shape of SHAPES) {
+    const trees: PrefixTree[] = []
+    for (let i = 0; i < 300; i++) {
+      const tree = await PrefixTree.create(device, shape)
+      await insert(tree, 0, 10)
+      trees.push(tree)
+    }
+    const each = figuresOf(device).inUse / trees.length
+    // Ten thousand are to fit in 100 MiB.
+    t.ok(each <= (100 * 2 ** 20) / 10_000, `${shape.structure}: ${each} bytes`)
+    t.equal(
+      figuresOf(device).inUse,
+      trees.reduce((sum, tree) => sum + tree.stats().deviceBytes, 0),
+    )
+    for (const tree of trees) tree.destroy()
+  }
+})
