@@ -1,5 +1,6 @@
 import { COMMON_ROWS, type Matches, type RowMatches } from './key-matches.js'
 import { isComplete, type Sampled, type Source } from './node-estimate.js'
+import { tallyOf } from './sample-keys.js'
 
 /** Estimates which rows match by left ≤ right ≤ left + width, of 32-bit integers: each left row those of the right side that lie so. */
 export function matchBand(left: Sampled, right: Sampled, width: number): Matches {
@@ -33,19 +34,13 @@ class Distribution {
   constructor({ source, samples: [column] }: Sampled) {
     const { places, values } = column!
     this.#isComplete = isComplete(source)
-    const weights = new Float64Array(values.length)
-    const sampled = new Float64Array(values.length)
-    places.forEach((place, row) => {
-      if (place < 0 || source.weights[row] === 0) return
-      weights[place]! += source.weights[row]!
-      sampled[place]!++
-    })
+    const tally = tallyOf({ keys: places, count: values.length }, source)
     let rows = 0
-    weights.forEach((weight, place) => {
+    tally.rows.forEach((weight, place) => {
       if (weight === 0) return
       const value = Number(values[place]!)
       // Rare values lie evenly from the one before on: the sample does not have all of them.
-      const isKnown = this.#isComplete || sampled[place]! >= COMMON_ROWS || this.#ends.length === 0
+      const isKnown = this.#isComplete || tally.sampled[place]! >= COMMON_ROWS || this.#ends.length === 0
       if (isKnown) this.#add(value - 1, rows)
       rows += weight
       this.#add(value, rows)

@@ -7,8 +7,9 @@ import {
   type Source,
   sampledOf,
   scaleOf,
+  sumOf,
 } from './node-estimate.js'
-import { sampleKeys } from './sample-keys.js'
+import { sampleKeys, tallyOf } from './sample-keys.js'
 
 /** Different values of columns of which nothing is known, as one in so many rows. */
 const ROWS_PER_VALUE = 10
@@ -87,22 +88,14 @@ function partsOf(columns: readonly NodeColumn[]): readonly (readonly NodeColumn[
 
 /** Of the rows that are there at all, by those of the sample that are, as if all were equally likely to be there. */
 function sampledDistinct(source: Source, samples: readonly ColumnSample[], withNulls: boolean): number {
-  const { weights } = source
-  const { keys, count } = sampleKeys(samples, withNulls)
-  const counts = new Float64Array(count)
-  let [sampled, there] = [0, 0]
-  keys.forEach((key, row) => {
-    if (key < 0 || weights[row] === 0) return
-    counts[key]!++
-    sampled++
-    there += weights[row]!
-  })
+  const tally = tallyOf(sampleKeys(samples, withNulls), source)
+  const sampled = sumOf(tally.sampled)
   if (sampled === 0) return 0
   const rows = scaleOf(source) * sampled
   const all = distinctCount(
-    counts.filter((count) => count > 0),
+    tally.sampled.filter((count) => count > 0),
     rows,
   )
   // What is there with some probability, for as many rows as a value has.
-  return all * (1 - (1 - Math.min(1, there / rows)) ** (rows / all))
+  return all * (1 - (1 - Math.min(1, sumOf(tally.rows) / rows)) ** (rows / all))
 }

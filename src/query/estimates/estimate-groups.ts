@@ -10,7 +10,7 @@ import {
   sampledOf,
   unknownColumn,
 } from './node-estimate.js'
-import { sampleKeys } from './sample-keys.js'
+import { sampleKeys, tallyOf } from './sample-keys.js'
 
 /** A row for each group. */
 export function estimateGroups({ keys, columns }: NodeOf<'groupBy'>, input: NodeEstimate): NodeEstimate {
@@ -55,20 +55,17 @@ export function computed(expression: TypedExpression, input: NodeEstimate): Node
 
 /** A sample of groups: one row for each that the sample has. Those that it has often stand for themselves, the others for those that it has not. */
 function groupsOf({ source, samples }: Sampled, rows: number): Source {
-  const { keys, count } = sampleKeys(samples, true)
-  const [firsts, sampled] = [new Int32Array(count).fill(-1), new Float64Array(count)]
-  keys.forEach((key, row) => {
-    if (source.weights[row] === 0) return
-    if (firsts[key]! < 0) firsts[key] = row
-    sampled[key]!++
-  })
+  const numbered = sampleKeys(samples, true)
+  const { sampled } = tallyOf(numbered, source)
   const groups = sampled.reduce((groups, rows) => (rows > 0 ? groups + 1 : groups), 0)
   const common = Math.min(rows, sampled.filter((rows) => rows >= COMMON_ROWS).length)
   const rare = (rows - common) / Math.max(1, groups - common)
-  return {
-    of: Math.max(1, rows, groups) * (keys.length / Math.max(1, groups)),
-    weights: Float64Array.from(keys, (key, row) =>
-      firsts[key] !== row ? 0 : sampled[key]! >= COMMON_ROWS ? 1 : rare,
-    ),
-  }
+  const seen = new Set<number>()
+  const weights = source.weights.map((weight, row) => {
+    const key = numbered.keys[row]!
+    if (weight === 0 || seen.has(key)) return 0
+    seen.add(key)
+    return sampled[key]! >= COMMON_ROWS ? 1 : rare
+  })
+  return { of: Math.max(1, rows, groups) * (weights.length / Math.max(1, groups)), weights }
 }

@@ -1,6 +1,7 @@
 import type { Table } from '../../../gpu/relational/query/table.js'
 import { COMMON_ROWS } from './key-matches.js'
 import { evenSource, type NodeColumn, type NodeEstimate, unknownColumn } from './node-estimate.js'
+import { tallyOf } from './sample-keys.js'
 import { estimatedColumns, type Origins } from './sampled-columns.js'
 
 /**
@@ -29,11 +30,9 @@ export function estimateTable(
 
 /** Rows of the value that a column of such a table has most often, if one is common in its sample; 0 where none is. */
 export function commonestRows({ sources }: NodeEstimate, { from }: NodeColumn): number {
-  if (from === undefined) return 0
+  const source = from && sources.get(from.source)
+  if (from === undefined || source === undefined) return 0
   const { places, values } = from.sample
-  const counts = new Float64Array(values.length)
-  for (const place of places) if (place >= 0) counts[place]!++
-  const most = counts.reduce((most, count) => Math.max(most, count), 0)
-  const [rowsOfEach = 0] = sources.get(from.source)?.weights ?? []
-  return most >= COMMON_ROWS ? most * rowsOfEach : 0
+  const { sampled, rows } = tallyOf({ keys: places, count: values.length }, source)
+  return rows.reduce((most, each, key) => (sampled[key]! >= COMMON_ROWS ? Math.max(most, each) : most), 0)
 }

@@ -63,11 +63,12 @@ function matchPart(
   left: NodeEstimate,
   right: NodeEstimate,
 ): JoinMatches {
+  const all = left.rows * right.rows
   const [l, r] = [sampledOf(left, part.left), sampledOf(right, part.right)]
   if (width !== undefined) {
     if (l !== undefined && r !== undefined) return told(l, r, matchBand(l, r, width))
-    const larger = Math.max(left.rows, right.rows)
-    return untold(larger, UNKNOWN_MATCHED * left.rows, UNKNOWN_MATCHED * right.rows)
+    const pairs = all / Math.max(1, Math.min(left.rows, right.rows))
+    return untold(pairs, UNKNOWN_MATCHED * left.rows, UNKNOWN_MATCHED * right.rows)
   }
   const [ofLeft, ofRight] = [distinctValues(left, part.left), distinctValues(right, part.right)]
   if (l !== undefined && r !== undefined) {
@@ -77,7 +78,7 @@ function matchPart(
   // As if all values came equally often, and the side with fewer had them all from the other.
   const matchedOf = (rows: number, own: number, other: number) => rows * Math.min(1, other / Math.max(1, own))
   return untold(
-    (left.rows * right.rows) / Math.max(1, ofLeft, ofRight),
+    all / Math.max(1, ofLeft, ofRight),
     matchedOf(left.rows, ofLeft, ofRight),
     matchedOf(right.rows, ofRight, ofLeft),
   )

@@ -1,5 +1,5 @@
 import { isComplete, type Source, scaleOf, sumOf } from './node-estimate.js'
-import type { SharedKeys } from './sample-keys.js'
+import { type SharedKeys, type Tally, tallyOf } from './sample-keys.js'
 
 /** Rows of a sample that must have a key for the sample to say how often it comes. */
 export const COMMON_ROWS = 4
@@ -29,10 +29,7 @@ export interface KeySide {
 }
 
 /** What is known of the keys of a side. */
-interface Tally {
-  /** By key: rows of the sample, and the node's rows that they stand for. */
-  readonly sampled: Float64Array
-  readonly rows: Float64Array
+interface KnownKeys extends Tally {
   /** By key: whether that is all of them, as far as can be told. */
   readonly isCommon: readonly boolean[]
   /** Of all keys that are not common. */
@@ -45,7 +42,7 @@ interface Tally {
  * equal keys the two samples have corrects that.
  */
 export function matchKeys(left: KeySide, right: KeySide, keys: SharedKeys): Matches {
-  const [l, r] = [tallyOf(left, keys.left, keys.count), tallyOf(right, keys.right, keys.count)]
+  const [l, r] = [knownKeys(left, keys.left, keys.count), knownKeys(right, keys.right, keys.count)]
   const common = l.isCommon.filter((isCommon, key) => isCommon && r.isCommon[key]).length
   const equal = 1 / Math.max(1, left.distinct - common, right.distinct - common)
   const known = sumOf(l.sampled.map((rows, key) => (isBoth(l, r, key) ? rows * r.sampled[key]! : 0)))
@@ -59,14 +56,11 @@ export function matchKeys(left: KeySide, right: KeySide, keys: SharedKeys): Matc
   }
 }
 
-function tallyOf({ source, distinct }: KeySide, keys: Int32Array, count: number): Tally {
-  const [sampled, rows] = [new Float64Array(count), new Float64Array(count)]
+function knownKeys({ source, distinct }: KeySide, keys: Int32Array, count: number): KnownKeys {
+  const { sampled: seenRows, rows } = tallyOf({ keys, count }, source)
   const scale = scaleOf(source)
-  keys.forEach((key, row) => {
-    if (key < 0) return
-    sampled[key]! += Math.min(1, source.weights[row]! / scale)
-    rows[key]! += source.weights[row]!
-  })
+  // A row of which some are not there counts as less than one.
+  const sampled = seenRows.map((seen, key) => (seen === 0 ? 0 : Math.min(seen, rows[key]! / scale)))
   const least = isComplete(source) ? Number.MIN_VALUE : COMMON_ROWS
   const isCommon = Array.from(sampled, (rows) => rows >= least)
   const rareOf = (amounts: Float64Array) => sumOf(amounts.filter((_, key) => !isCommon[key]))
@@ -75,7 +69,7 @@ function tallyOf({ source, distinct }: KeySide, keys: Int32Array, count: number)
   return { sampled, rows, isCommon, rare: { sampled: rareOf(sampled), rows: rareOf(rows), keys: rareKeys } }
 }
 
-function isBoth(left: Tally, right: Tally, key: number): boolean {
+function isBoth(left: KnownKeys, right: KnownKeys, key: number): boolean {
   return left.isCommon[key]! && right.isCommon[key]!
 }
 
@@ -83,8 +77,9 @@ function isBoth(left: Tally, right: Tally, key: number): boolean {
  * Pairs of rows of equal keys.
  * @param equal the chance that a key of one side, neither of which knows it to be common in both, is a given key of the other
  */
-function pairsOf(of: 'sampled' | 'rows', left: Tally, right: Tally, equal: number): number {
-  const amount = (side: Tally, key: number) => (side.isCommon[key] ? side[of][key]! : equal * side.rare[of])
+function pairsOf(of: 'sampled' | 'rows', left: KnownKeys, right: KnownKeys, equal: number): number {
+  const amount = (side: KnownKeys, key: number) =>
+    side.isCommon[key] ? side[of][key]! : equal * side.rare[of]
   const common = left[of].map((_, key) => {
     return left.isCommon[key] || right.isCommon[key] ? amount(left, key) * amount(right, key) : 0
   })
@@ -92,7 +87,11 @@ function pairsOf(of: 'sampled' | 'rows', left: Tally, right: Tally, equal: numbe
 }
 
 /** What each row of a side finds on the other. */
-function rowMatches(keys: Int32Array, { sampled, rows, isCommon, rare }: Tally, equal: number): RowMatches {
+function rowMatches(
+  keys: Int32Array,
+  { sampled, rows, isCommon, rare }: KnownKeys,
+  equal: number,
+): RowMatches {
   const each = (amount: (key: number) => number) =>
     Float64Array.from(keys, (key) => (key < 0 ? 0 : amount(key)))
   return {

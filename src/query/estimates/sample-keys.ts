@@ -1,6 +1,6 @@
 import { compareStrings } from '../../../gpu/relational/query/dictionaries.js'
 import type { ColumnSample } from './column-sample.js'
-import type { NodeColumn } from './node-estimate.js'
+import type { NodeColumn, Source } from './node-estimate.js'
 
 /** Numbers of keys, the values that rows of a sample have in one column or several. */
 export interface SampleKeys {
@@ -8,6 +8,14 @@ export interface SampleKeys {
   readonly keys: Int32Array
   /** Numbers are below it. */
   readonly count: number
+}
+
+/** What a sample says of each key. */
+export interface Tally {
+  /** Rows of the sample that stand for some. */
+  readonly sampled: Float64Array
+  /** The node's rows that they stand for. */
+  readonly rows: Float64Array
 }
 
 /** Numbers of both sides' keys: equal ones have the same number, those of one column in their order. */
@@ -30,6 +38,17 @@ export function sampleKeys(samples: readonly ColumnSample[], withNulls: boolean)
       return { keys, count: values.length + 1 }
     })
     .reduce(combined)
+}
+
+/** Counts rows by their keys. */
+export function tallyOf({ keys, count }: SampleKeys, { weights }: Source): Tally {
+  const [sampled, rows] = [new Float64Array(count), new Float64Array(count)]
+  keys.forEach((key, row) => {
+    if (key < 0 || weights[row] === 0) return
+    sampled[key]!++
+    rows[key]! += weights[row]!
+  })
+  return { sampled, rows }
 }
 
 /** Numbers the keys of two samples. */
