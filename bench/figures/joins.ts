@@ -48,6 +48,27 @@ export const JOINS: readonly Table[] = [
     cell: (kept, way, figure) => kept.show(`Figure 11, ${way}`, figure),
   }),
   grid({
+    name: 'joins-sizes',
+    files: FILES,
+    lines: ['1 M', '4 M', '16 M'].map((size) => [size, size]),
+    columns: [
+      ['INLJ, ms', 'inlj'],
+      ['SMJ, ms', 'smj'],
+      ['HJ, ms', 'hj'],
+    ],
+    cell: (kept, size, join) => kept.show(`|R| = 16 M, |S| = ${size}, ${join}`, 'ms'),
+  }),
+  grid({
+    name: 'joins-bands',
+    files: FILES,
+    lines: ['0', '16'].map((more) => [more, `band, 1 M, ${more} more matches a row`]),
+    columns: [
+      ['NINLJ, ms', 'ninlj ms'],
+      ['INLJ, ms', 'inlj ms'],
+    ],
+    cell: (kept, row, figure) => kept.show(row, figure),
+  }),
+  grid({
     name: 'joins-memory',
     files: FILES,
     lines: [
@@ -56,6 +77,7 @@ export const JOINS: readonly Table[] = [
       ['split into 64', 'split'],
       ['radix sort, u32', 'radix sort'],
       ['quicksort', 'quicksort'],
+      ['bitonic sort', 'bitonic sort'],
     ],
     columns: [
       ['without, ms', ['serial µs', 'without µs']],
