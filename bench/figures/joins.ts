@@ -2,9 +2,6 @@ import { grid, type Table } from './table.js'
 
 const FILES = ['nvidia-h200/joins.json']
 
-/** Forms of joins that were tried, and that the server does not have. */
-const VARIANTS = ['nvidia-h200/joins-variants.json']
-
 export const JOINS: readonly Table[] = [
   grid({
     name: 'joins-algorithms',
@@ -34,23 +31,24 @@ export const JOINS: readonly Table[] = [
   }),
   grid({
     name: 'joins-search',
-    files: VARIANTS,
+    files: FILES,
+    corner: 'kernels that match',
     lines: [
-      ['CSS-tree, sequential search in nodes', 'directory, sequential search in nodes'],
-      ['CSS-tree, binary search in nodes', 'directory, binary search in nodes'],
-      ['binary, probes by one leading byte', 'directory, probes by one leading byte'],
-      ['buckets, probes by one leading byte', 'buckets, probes by one leading byte'],
+      ['INLJ', 'inlj'],
+      ['SMJ', 'smj'],
+      ['HJ', 'hj'],
     ],
     columns: [
-      ['search, ms', 'search ms'],
-      ['all, ms', 'kernels ms'],
+      ['sequential, ms', 'sequential ms'],
+      ['binary, ms', 'binary ms'],
+      ['times as fast', 'times as fast'],
     ],
-    cell: (kept, way, figure) => kept.show(`Figure 11, ${way}`, figure),
+    cell: (kept, algorithm, figure) => kept.show(`Figure 11, ${algorithm}, 16 M`, figure),
   }),
   grid({
     name: 'joins-sizes',
     files: FILES,
-    lines: ['1 M', '4 M', '16 M'].map((size) => [size, size]),
+    lines: ['1 M', '16 M'].map((size) => [size, size]),
     columns: [
       ['INLJ, ms', 'inlj'],
       ['SMJ, ms', 'smj'],
@@ -73,7 +71,6 @@ export const JOINS: readonly Table[] = [
     files: FILES,
     lines: [
       ["the paper's split", 'thread split'],
-      ['prefix scan', 'prefix scan'],
       ['split into 64', 'split'],
       ['radix sort, u32', 'radix sort'],
       ['quicksort', 'quicksort'],
