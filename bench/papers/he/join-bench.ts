@@ -1,4 +1,4 @@
-import type { JoinPredicate, JoinRequest, JoinSide } from '../../../gpu/relational/joins/join-types.js'
+import type { JoinRequest, JoinSide } from '../../../gpu/relational/joins/join-types.js'
 import { median, spreadOf } from '../../report.js'
 import {
   type JoinParts,
@@ -22,7 +22,8 @@ const PASS_BYTES = 2 ** 29
 export interface Variant {
   /** Words of a key; 1 unless given. */
   readonly keyWords?: 1 | 2
-  readonly predicate?: JoinPredicate
+  /** The width of a band; equal keys unless given. */
+  readonly delta?: bigint
   /** Sides whose keys lie in order. */
   readonly sorted?: readonly ('left' | 'right')[]
 }
@@ -72,7 +73,7 @@ export class JoinBench {
   async #withRequests<T>(
     workload: Workload,
     algorithms: readonly Algorithm[],
-    { keyWords = 1, predicate, sorted = [] }: Variant,
+    { keyWords = 1, delta, sorted = [] }: Variant,
     work: (requests: readonly JoinRequest[]) => Promise<T>,
   ): Promise<T> {
     const upload = async (name: 'left' | 'right') => ({
@@ -81,7 +82,7 @@ export class JoinBench {
     })
     const sides = { left: await upload('left'), right: await upload('right') }
     const { left, right }: { left: JoinSide; right: JoinSide } = sides
-    const request = { left, right, keyWords, passBytes: PASS_BYTES, ...(predicate && { predicate }) }
+    const request = { left, right, keyWords, passBytes: PASS_BYTES, delta }
     try {
       return await work(algorithms.map((algorithm) => ({ ...request, algorithm })))
     } finally {

@@ -98,8 +98,7 @@ export async function benchBands(bench: JoinBench, count: number): Promise<Row[]
   for (const matches of BAND_MATCHES) {
     const delta = Math.round((matches * 2 ** 32) / count)
     const model = hostBandJoin(workload, delta)
-    const predicate = { type: 'band', delta: BigInt(delta) } as const
-    const times = await bench.times(workload, algorithms, model, { predicate })
+    const times = await bench.times(workload, algorithms, model, { delta: BigInt(delta) })
     const figures: Record<string, number> = { delta, pairs: model.pairs, 'host ms': model.ms }
     for (const [i, algorithm] of algorithms.entries()) {
       Object.assign(figures, spreadOf(`${algorithm} ms`, deviceTimes(times[i]!)))

@@ -22,11 +22,6 @@ export class GeneratedKernels {
     this.#most = most
   }
 
-  /** How many are kept. */
-  get size(): number {
-    return this.#kernels.size
-  }
-
   /** A kernel whose buffers and parameters are told by name, compiled. */
   get(description: GeneratedDescription, entryPoint: string): Promise<Kernel> {
     const { module, conditions, generated } = description

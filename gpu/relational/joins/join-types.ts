@@ -25,9 +25,6 @@ export interface JoinSide {
   readonly unique?: boolean
 }
 
-/** Which pairs match: those with equal keys, or with left key <= right key <= left key + delta. */
-export type JoinPredicate = { readonly type: 'equal' } | { readonly type: 'band'; readonly delta: bigint }
-
 export interface JoinRequest {
   readonly left: JoinSide
   readonly right: JoinSide
@@ -35,8 +32,8 @@ export interface JoinRequest {
   readonly keyWords: KeyWords
   /** Lowest bits in which keys differ, at most: all of them unless given. */
   readonly keyBits?: number
-  /** Equal keys unless given. */
-  readonly predicate?: JoinPredicate
+  /** The width of a band: left key <= right key <= left key + delta. Keys are equal unless it is given. */
+  readonly delta?: bigint | undefined
   /** `inner` unless given. */
   readonly kind?: JoinKind
   /** `auto`, which is the default, leaves it to `chooseJoin`. */

@@ -9,7 +9,7 @@ import { HashJoin } from './hash-join.js'
 import { IndexJoin } from './index-join.js'
 import { chooseJoin, type JoinChoice, ordersProbes } from './join-choice.js'
 import { JoinResult, type ResultParts } from './join-result.js'
-import type { JoinAlgorithm, JoinPredicate, JoinRequest, JoinSide, TreeJoinRequest } from './join-types.js'
+import type { JoinAlgorithm, JoinRequest, JoinSide, TreeJoinRequest } from './join-types.js'
 import { MatchedRows } from './matched.js'
 import { type KeyRange, type Matches, type Roles, rolesOf } from './matches.js'
 import { NestedLoopJoin, PROBE_BLOCK } from './nested-loop-join.js'
@@ -40,12 +40,7 @@ interface Algorithms {
   readonly hj: HashJoin
 }
 
-/** What may be said otherwise of how joins are carried out. */
-export interface JoinOptions {
-  /** Pairs whose places are counted together: as many as 32 bits can count unless given. */
-  readonly slicePairs?: number
-}
-
+/** As many as 32 bits can count. */
 const MOST_SLICE_PAIRS = 2 ** 32 - 1
 
 const BYTE_BITS = 8
@@ -59,8 +54,11 @@ export class Joins {
   readonly #parts: ResultParts
   readonly #algorithms: Readonly<Record<KeyWords, Algorithms>>
 
-  /** @param primitives of the strategy by which pairs are written, too */
-  constructor(device: Device, primitives: Primitives, { slicePairs = MOST_SLICE_PAIRS }: JoinOptions = {}) {
+  /**
+   * @param primitives of the strategy by which pairs are written, too
+   * @param slicePairs pairs whose places are counted together, at most
+   */
+  constructor(device: Device, primitives: Primitives, slicePairs = MOST_SLICE_PAIRS) {
     const tallies = new Tallies(device)
     const algorithms = (keyWords: KeyWords) => ({
       ninlj: new NestedLoopJoin(device, keyWords),
@@ -81,16 +79,15 @@ export class Joins {
    */
   async join(work: DeviceWork, request: JoinRequest): Promise<JoinResult> {
     const { left, right, keyWords, keyBits = 32 * keyWords, kind = 'inner', passBytes } = request
-    const predicate = request.predicate ?? { type: 'equal' }
-    const choice = choose(request, predicate, work.device.facts.software)
+    const choice = choose(request, work.device.facts.software)
     const sides = rolesOf({ left, right }, choice.build)
     const rows = { left: left.count, right: right.count }
-    const single = predicate.type === 'equal' && sides.build.unique === true
+    const single = request.delta === undefined && sides.build.unique === true
     return this.#inPart(work, (scratch) => {
       const result = { work, scratch, rows, kind, passBytes, choice, single }
       if (left.count === 0 || right.count === 0) return JoinResult.count(this.#parts, result, undefined)
       work.moves(movedToMatch(sides, keyWords, choice.algorithm))
-      const range = rangeOf(predicate, choice, keyWords)
+      const range = rangeOf(request, choice)
       const finding = { work, scratch, sides, keyWords, keyBits, range }
       return JoinResult.count(this.#parts, result, this.#find(finding, choice.algorithm))
     })
@@ -203,12 +200,12 @@ function movedToMatch(
   return { read: keyBytes * (probe.count + rounds * build.count) + 2 * runs, written: runs }
 }
 
-function choose(request: JoinRequest, predicate: JoinPredicate, software: boolean): JoinChoice {
+function choose(request: JoinRequest, software: boolean): JoinChoice {
   const { keyWords, keyBits = 32 * keyWords, kind = 'inner', algorithm = 'auto', passBytes } = request
   if (!(passBytes >= 8)) {
     throw new WarpdexError('BAD_REQUEST', `a pass of ${passBytes} bytes holds no pair, which takes 8`)
   }
-  const band = predicate.type === 'band'
+  const band = request.delta !== undefined
   if (algorithm === 'hj' && band) {
     throw new WarpdexError(
       'BAD_REQUEST',
@@ -220,9 +217,8 @@ function choose(request: JoinRequest, predicate: JoinPredicate, software: boolea
   return chooseJoin({ ...sides, keyWords, keyBits, band, kind, software }, algorithm)
 }
 
-/** What keys a probe matches, as its side sees the predicate. */
-function rangeOf(predicate: JoinPredicate, { build }: JoinChoice, keyWords: KeyWords): KeyRange {
-  const delta = predicate.type === 'band' ? predicate.delta : 0n
+/** What keys a probe matches, as its side sees the band. */
+function rangeOf({ delta = 0n, keyWords }: JoinRequest, { build }: JoinChoice): KeyRange {
   if (delta < 0n)
     throw new WarpdexError('BAD_REQUEST', `a band of ${delta} below 0 holds no key; give 0 or more`)
   const largest = 2n ** BigInt(32 * keyWords) - 1n

@@ -73,7 +73,7 @@ async function joinByKeys(
     kind,
     algorithm,
     passBytes: LIMITS.queryPassBytes,
-    ...(width === undefined ? {} : { predicate: { type: 'band', delta: BigInt(width) } }),
+    delta: width === undefined ? undefined : BigInt(width),
   })
   const { choice } = result
   const method = `${choice.algorithm}, built on the ${choice.build} side${orderOf(keys)}`

@@ -3,12 +3,7 @@ import type { Device } from '../../../../gpu/device/device.js'
 import type { DeviceMemory } from '../../../../gpu/memory/page-run.js'
 import { Primitives, type Strategy } from '../../../../gpu/primitives/primitives.js'
 import type { JoinResult } from '../../../../gpu/relational/joins/join-result.js'
-import type {
-  JoinAlgorithm,
-  JoinPredicate,
-  JoinRequest,
-  JoinSide,
-} from '../../../../gpu/relational/joins/join-types.js'
+import type { JoinAlgorithm, JoinRequest, JoinSide } from '../../../../gpu/relational/joins/join-types.js'
 import { NO_ROW } from '../../../../gpu/relational/joins/join-types.js'
 import { Joins } from '../../../../gpu/relational/joins/joins.js'
 import { DeviceWork } from '../../../../gpu/relational/query/device-work.js'
@@ -51,10 +46,9 @@ export async function openJoins(strategy: Strategy, slicePairs?: number) {
   }))
   const { device, kernels } = await opened
   const key = `${strategy} ${slicePairs}`
-  const options = slicePairs === undefined ? {} : { slicePairs }
   const joins =
     made.get(key) ??
-    Primitives.create(device, strategy).then((primitives) => new Joins(device, primitives, options))
+    Primitives.create(device, strategy).then((primitives) => new Joins(device, primitives, slicePairs))
   made.set(key, joins)
   /** @param admit as `Scratch` takes it */
   const openWork = (admit?: (bytes: number) => void) => new DeviceWork(device, kernels, device.scratch(admit))
@@ -136,14 +130,14 @@ function rowOf(row: number | undefined): number | undefined {
 }
 
 /** All pairs that match, found by looking at each. */
-export function joinOnHost({ left, right, predicate, kind = 'inner' }: HostJoin): Pair[] {
+export function joinOnHost({ left, right, delta, kind = 'inner' }: HostJoin): Pair[] {
   const byKey = new Map<bigint, number[]>()
   const order = right.keys.map((key, row) => ({ key, row }))
   const matchedRight = new Set<number>()
   const pairs: Pair[] = []
   for (const { key, row } of order) byKey.set(key, [...(byKey.get(key) ?? []), row])
   left.keys.forEach((key, row) => {
-    const matches = predicate?.type === 'band' ? bandMatches(order, key, predicate) : (byKey.get(key) ?? [])
+    const matches = delta === undefined ? (byKey.get(key) ?? []) : bandMatches(order, key, delta)
     for (const match of matches) matchedRight.add(match)
     pairs.push(...resultsOf(kind, row, matches))
   })
@@ -153,11 +147,7 @@ export function joinOnHost({ left, right, predicate, kind = 'inner' }: HostJoin)
   return pairs
 }
 
-function bandMatches(
-  right: readonly { key: bigint; row: number }[],
-  key: bigint,
-  { delta }: Extract<JoinPredicate, { type: 'band' }>,
-): number[] {
+function bandMatches(right: readonly { key: bigint; row: number }[], key: bigint, delta: bigint): number[] {
   return right.filter((other) => other.key >= key && other.key <= key + delta).map(({ row }) => row)
 }
 
