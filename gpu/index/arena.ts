@@ -3,7 +3,7 @@ import type { Device } from '../device/device.js'
 import type { SlabSort } from '../memory/page-pool.js'
 import type { DeviceMemory } from '../memory/page-run.js'
 import { Region, regionBytes } from '../memory/region.js'
-import { EXTENT_HEADER, HEAD_WORDS, LINK_WORDS, SLOTS, type TreeShape } from './layout.js'
+import { EXTENT_HEADER, FIXED_HEAD_WORDS, HEAD_WORDS, LINK_WORDS, SLOTS, type TreeShape } from './layout.js'
 import { MergeRooms } from './main/merge-rooms.js'
 import { SortedPart } from './main/sorted-part.js'
 import type { PartitionTable } from './partitions/partitions.js'
@@ -65,6 +65,7 @@ interface Role {
 function rolesOf({ tupleStride, conditions }: TreeShape, need: ArenaNeed): readonly Role[] {
   const { variable, headed, linked } = conditions
   const { nodes, tuples, extentWords, keyWords = 0 } = need
+  const headWords = variable ? HEAD_WORDS : FIXED_HEAD_WORDS
   return [
     { name: 'nodes', sort: 'tree', label: 'tree nodes', words: SLOTS, records: nodes },
     { name: 'tuples', sort: 'tree', label: 'tuples', words: tupleStride, records: tuples },
@@ -73,7 +74,7 @@ function rolesOf({ tupleStride, conditions }: TreeShape, need: ArenaNeed): reado
       ? [{ name: 'heap', sort: 'keys', label: 'keys', words: 1, records: keyWords } as const]
       : []),
     ...(headed
-      ? [{ name: 'heads', sort: 'tree', label: 'node heads', words: HEAD_WORDS, records: nodes } as const]
+      ? [{ name: 'heads', sort: 'tree', label: 'node heads', words: headWords, records: nodes } as const]
       : []),
     ...(linked
       ? [{ name: 'links', sort: 'derived', label: 'links', words: LINK_WORDS, records: tuples } as const]

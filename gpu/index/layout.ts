@@ -8,8 +8,9 @@ export const SLOTS = 16
 /** Numbers that a node of a `coalesced` tree has: one for each partition of its group (Volk §4.2). */
 export const LANES = 16
 export const EXTENT_HEADER = 5
-/** Words of a node's head, which nodes of `headed` shapes have. */
+/** Words of a node's head, which nodes of `headed` shapes have, over keys of variable length and of one width. */
 export const HEAD_WORDS = 4
+export const FIXED_HEAD_WORDS = 2
 /** Words of a tuple's links in key order, which tuples of `linked` shapes have. */
 export const LINK_WORDS = 2
 

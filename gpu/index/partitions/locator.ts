@@ -90,8 +90,12 @@ export class Locator {
     const table = await this.partitions(arena)
     if (traversal.strategy === 'directed') return { traversal, table, lists: undefined }
     this.#queriesAtOnce(table)
-    const { blockBands = cheapestBlockBands(this.#device.traversalCosts ?? {}, table) } = traversal
-    return { traversal, table, lists: await this.#lister.lists(arena, table, blockBands) }
+    return { traversal, table, lists: await this.#lists(arena, table, traversal.blockBands) }
+  }
+
+  #lists(arena: Arena, table: PartitionTable, blockBands?: number): Promise<PartitionLists> {
+    const costs = this.#device.traversalCosts ?? {}
+    return this.#lister.lists(arena, table, blockBands ?? cheapestBlockBands(costs, table))
   }
 
   /** Parameters of kernels that find keys by directed traversal. */
@@ -173,19 +177,22 @@ export class Locator {
     const own = strategy === 'sequential' ? 'speculative' : strategy
     const shown = partitions > this.#mostResults ? 'directed' : own
     const plan = await this.plan(arena, { strategy: shown, resolution: 'reversed' })
-    const { table, lists } = plan
+    const { table } = plan
+    const isDirected = plan.lists === undefined
+    const lists = plan.lists ?? (await this.#lists(arena, table))
     return this.#device.withScratch(async (scratch) => {
-      const count = 1 + (lists?.live ?? table.bands)
+      const count = 1 + (isDirected ? table.bands : lists.live)
       const [rows, places, existing] = [scratch.words(ROW_WORDS * count), scratch.words(2), scratch.words(1)]
       const keys = { queries: queries.keys, queryHeap: queries.heap }
-      const buffers = { ...arena.bindings, ...table.bindings, ...keys, places, existing, rows }
+      const found = { places, existing, rows }
+      const buffers = { ...arena.bindings, ...table.bindings, ...lists.bindings, ...keys, ...found }
       const recorder = this.#device.record()
       const shape = this.#shape.word
-      if (lists === undefined) {
+      if (isDirected) {
         const params = { ...this.directedParams(plan), first: 0, count: 1, shape }
         recorder.dispatchGroups(this.#kernels.list_directed, buffers, params, 1)
       } else {
-        const all = { ...buffers, ...lists.bindings, ...resultBuffers(scratch, plan, 1) }
+        const all = { ...buffers, ...resultBuffers(scratch, plan, 1) }
         this.#recordPiece(recorder, all, plan, lists, { first: 0, length: 1, shape })
         const params = { length: 1, live: lists.live, partitions: table.count, levels: table.levels, shape }
         recorder.dispatch(this.#kernels.list_results, all, { first: 0, ...params }, lists.live)

@@ -44,13 +44,16 @@ export class PartitionLister {
       const live = (await device.readWords(total, 1))[0]!
 
       const [levelOf, blockRoots] = [scratch.words(live), scratch.words(live)]
+      const numbers = await device.allocate(4 * arena.nodes.records, 'partition numbers')
       const predecessors = await device.allocate(4 * count, 'partition predecessors')
       const height = levels * blockBands
       const params = { count: live, levels, height }
       const recorder = device.record()
-      recorder.dispatch(kernels.list_levels, { ...tree, inUse, levels: levelOf }, params, live)
+      recorder.clear(numbers, 0, numbers.size)
+      const listed = { ...tree, inUse, levels: levelOf, newNumbers: numbers }
+      recorder.dispatch(kernels.list_levels, listed, params, live)
       const byLevel = this.#primitives.sort(recorder, scratch, levelOf, inUse, live, 1).values
-      const blocked = { ...tree, inUse: byLevel, blockRoots, predecessors }
+      const blocked = { ...tree, inUse: byLevel, blockRoots, numbers, predecessors }
       recorder.dispatch(kernels.list_blocks, blocked, params, live)
       const sorted = this.#primitives.sort(recorder, scratch, blockRoots, byLevel, live, 1)
       const positions = await device.allocate(4 * count, 'partition positions')
@@ -66,7 +69,7 @@ export class PartitionLister {
       const bounds = groupsOf(await device.readWords(sorted.keys, live))
       const blocks = await device.allocate(4 * bounds.length, 'partition blocks')
       device.upload(blocks, new Uint8Array(bounds.buffer))
-      const bindings = { byLevel: kept[0], byBlock: kept[1], positions, predecessors, blocks }
+      const bindings = { byLevel: kept[0], byBlock: kept[1], numbers, positions, predecessors, blocks }
       const bytes = Object.values(bindings).reduce((total, { size }) => total + size, 0)
       const sharing = Math.max(1, Math.floor(GROUP_PARTITIONS / largestOf(bounds)))
       return { live, blockBands, blockCount: bounds.length / 2, sharing, bindings, bytes }

@@ -11,18 +11,21 @@ const SLOTS_PER_PARTITION = 2
 const LEAST_DIRECTORY_SLOTS = 64
 
 /** A tree that has grown by this factor gets new partitions where they would have another number of levels. */
-const GROWTH_BEFORE_RESETTLING = 4
+const GROWTH_BEFORE_RESETTLING = 2
+
+/** Levels among which those with the fewest partitions are taken; `partition-table.wesl` has the same number. */
+const CHOICES = 3
 
 /** Keeps partition tables in step with their trees. */
 export class PartitionKeeper {
   readonly #device: Device
   readonly #primitives: Primitives
   readonly #shape: TreeShape
-  readonly #kernels: Kernels<'find_depth' | 'find_roots' | 'number_roots' | 'enter_roots'>
+  readonly #kernels: Kernels<'find_depth' | 'count_roots' | 'find_roots' | 'number_roots' | 'enter_roots'>
   readonly #updates = new WeakMap<Arena, Promise<PartitionTable>>()
 
   constructor(device: Device, primitives: Primitives, shape: TreeShape) {
-    const entryPoints = ['find_depth', 'find_roots', 'number_roots', 'enter_roots'] as const
+    const entryPoints = ['find_depth', 'count_roots', 'find_roots', 'number_roots', 'enter_roots'] as const
     this.#device = device
     this.#primitives = primitives
     this.#shape = shape
@@ -74,43 +77,52 @@ export class PartitionKeeper {
     const levels = await this.#levelsFor(arena)
     const { records } = arena.nodes
     const roots = await Region.create(device, 'derived', 'partition roots', 1, 1)
-    const numbers = await Region.create(device, 'derived', 'partition numbers', 1, records)
     const directory = await device.allocate(8 * LEAST_DIRECTORY_SLOTS, 'partition directory')
-    return new PartitionTable(levels, records, roots, numbers, directory)
+    return new PartitionTable(levels, records, roots, directory)
   }
 
-  /** Levels of a partition: √N is the best there is in theory (Volk §3.1). */
+  /**
+   * Levels of a partition: √N is the best there is in theory (Volk §3.1). In a compact tree, whose lowest levels may have a node for
+   * every few keys, that or a little more, so that no partition begins there.
+   */
   async #levelsFor(arena: Arena): Promise<number> {
-    const { partitionLevels, form, levels } = this.#shape
+    const { partitionLevels, form, levels, full } = this.#shape
     if (typeof partitionLevels === 'number') return partitionLevels
-    const depth = form === undefined ? levels : await this.#depth(arena)
-    return Math.min(LIMITS.partitionLevels, Math.max(1, Math.round(Math.sqrt(depth))))
+    const isKnown = full && form === undefined
+    const depth = isKnown ? levels : 1 + (await this.#readCounts(arena, 'find_depth', 0, 1))[0]!
+    const root = Math.min(LIMITS.partitionLevels, Math.max(1, Math.round(Math.sqrt(depth))))
+    if (full) return root
+    const counts = await this.#readCounts(arena, 'count_roots', root, CHOICES)
+    return Math.min(LIMITS.partitionLevels, root + counts.indexOf(Math.min(...counts)))
   }
 
-  /** Levels down to the deepest node. */
-  async #depth(arena: Arena): Promise<number> {
+  /** What a kernel finds out of all nodes. */
+  async #readCounts(
+    arena: Arena,
+    name: 'find_depth' | 'count_roots',
+    levels: number,
+    words: number,
+  ): Promise<Uint32Array> {
     return this.#device.withScratch(async (scratch) => {
       const { records } = arena.nodes
-      const deepest = scratch.words(1)
+      const counts = scratch.words(words)
       const recorder = this.#device.record()
-      recorder.clear(deepest, 0, 4)
-      const params = { count: records, first: 0 }
-      recorder.dispatch(this.#kernels.find_depth, { ...arena.bindings, deepest }, params, records)
+      recorder.clear(counts, 0, 4 * words)
+      const buffers = { ...arena.bindings, deepest: counts, counts }
+      recorder.dispatch(this.#kernels[name], buffers, { count: records, first: 0, levels }, records)
       recorder.submit()
-      return (await this.#device.readWords(deepest, 1))[0]! + 1
+      return this.#device.readWords(counts, words)
     })
   }
 
   async #addRoots(arena: Arena, table: PartitionTable): Promise<void> {
-    const { numbers, roots, levels, nodesSeen: first } = table
+    const { roots, levels, nodesSeen: first } = table
     const { records } = arena.nodes
     const count = records - first
     return this.#device.withScratch(async (scratch) => {
-      await numbers.reserve(records - numbers.records)
-      numbers.take(records - numbers.records)
       const [flags, positions] = [scratch.words(count), scratch.words(count)]
       const [totals, deepest] = [scratch.words(2), scratch.words(1)]
-      const params = { count, first, levels }
+      const params = { count, first, levels, partitions: roots.records }
       const finding = this.#device.record()
       finding.clear(deepest, 0, 4)
       const found = { ...arena.bindings, ...table.bindings, deepest, flags }

@@ -7,10 +7,8 @@ export class PartitionTable {
   readonly levels: number
   /** Nodes that there were when the levels were settled. */
   readonly settledAt: number
-  /** Root node of each partition; the first one's is the tree's root. */
+  /** Root node of each partition, ascending; the first one's is the tree's root. */
   readonly roots: Region
-  /** Partition of each root node, counted from 1; 0 for other nodes. */
-  readonly numbers: Region
   /** See `partition-directory.wesl`. */
   directory: DeviceMemory
   /** Nodes that have been looked at. */
@@ -19,11 +17,10 @@ export class PartitionTable {
   depth = 0
   readonly #lists = new Map<number, PartitionLists>()
 
-  constructor(levels: number, settledAt: number, roots: Region, numbers: Region, directory: DeviceMemory) {
+  constructor(levels: number, settledAt: number, roots: Region, directory: DeviceMemory) {
     this.levels = levels
     this.settledAt = settledAt
     this.roots = roots
-    this.numbers = numbers
     this.directory = directory
   }
 
@@ -61,23 +58,21 @@ export class PartitionTable {
   }
 
   /** Its buffers by the names that kernels have for them. */
-  get bindings(): Readonly<Record<'roots' | 'numbers' | 'partitionDirectory', DeviceMemory>> {
+  get bindings(): Readonly<Record<'roots' | 'partitionDirectory', DeviceMemory>> {
     return {
       roots: this.roots.buffer,
-      numbers: this.numbers.buffer,
       partitionDirectory: this.directory,
     }
   }
 
   get bytes(): number {
-    let bytes = this.roots.bytes + this.numbers.bytes + this.directory.size
+    let bytes = this.roots.bytes + this.directory.size
     for (const lists of this.#lists.values()) bytes += lists.bytes
     return bytes
   }
 
   destroy(): void {
     this.roots.destroy()
-    this.numbers.destroy()
     this.directory.destroy()
     this.dropLists()
   }
@@ -95,7 +90,7 @@ export interface PartitionLists {
   readonly sharing: number
   /** As `partition-lists.wesl` draws them, by the names that kernels have for them. */
   readonly bindings: Readonly<
-    Record<'byLevel' | 'byBlock' | 'positions' | 'predecessors' | 'blocks', DeviceMemory>
+    Record<'byLevel' | 'byBlock' | 'numbers' | 'positions' | 'predecessors' | 'blocks', DeviceMemory>
   >
   /** A plain number, since the size of a buffer is asked of Dawn. */
   readonly bytes: number
