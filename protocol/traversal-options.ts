@@ -4,6 +4,7 @@ import { quoted } from './shown.js'
 import {
   ALLOCATIONS,
   LAYOUTS,
+  type PartitionLevels,
   RESOLUTIONS,
   type Resolution,
   STRATEGIES,
@@ -52,6 +53,8 @@ export function parseLayout(given: { readonly [Name in keyof TreeLayout]: unknow
   const isFull = parseChoice('layout', given.layout, LAYOUTS) === 'full'
   const isCoalesced = parseChoice('allocation', given.allocation, ALLOCATIONS) === 'coalesced'
   const partitionLevels = parsePartitionLevels(given.partitionLevels)
+  // Only prefix trees have partitions, so that whoever names what they have by default means one.
+  const isPrefix = structure === undefined && partitionLevels === 'auto' && !isFull
   const isLinked = parseSwitch('linked', given.linked)
   if (isCoalesced && !isFull) {
     throw badRequest('allocation coalesced needs layout full; a compact tree allocates on demand')
@@ -61,10 +64,13 @@ export function parseLayout(given: { readonly [Name in keyof TreeLayout]: unknow
     const given = Object.entries(names).flatMap(([name, isGiven]) => (isGiven ? [name] : []))
     throw badRequest(`a CSS-tree has no ${given.join(', no ')}; leave that out, or use structure prefix`)
   }
-  // A full tree has partitions in any case, a compact one only if it is told.
-  const isDefault = partitionLevels === undefined || (isFull && partitionLevels === 'auto')
+  if (isFull && partitionLevels === 'none') {
+    throw badRequest('a full tree has partitions; leave partition levels out, or use layout compact')
+  }
+  const isDefault = partitionLevels === undefined || partitionLevels === 'auto'
   return {
     ...(structure !== undefined && { structure }),
+    ...(isPrefix && { structure: 'prefix' }),
     ...(isFull && { layout: 'full' }),
     ...(isCoalesced && { allocation: 'coalesced' }),
     ...(!isDefault && { partitionLevels }),
@@ -90,7 +96,7 @@ export function sameLayout(one: TreeLayout, other: TreeLayout): boolean {
     (one.structure ?? 'prefix') === (other.structure ?? 'prefix') &&
     one.layout === other.layout &&
     one.allocation === other.allocation &&
-    one.partitionLevels === other.partitionLevels &&
+    (one.partitionLevels ?? 'auto') === (other.partitionLevels ?? 'auto') &&
     one.linked === other.linked
   )
 }
@@ -112,13 +118,13 @@ export function layoutWords({
   ]
 }
 
-function parsePartitionLevels(value: unknown): number | 'auto' | undefined {
+function parsePartitionLevels(value: unknown): PartitionLevels | undefined {
   if (value === undefined || value === null) return undefined
-  if (value === 'auto') return value
+  if (value === 'auto' || value === 'none') return value
   const isWhole = typeof value === 'number' && Number.isInteger(value)
   if (isWhole && value >= 1 && value <= LIMITS.partitionLevels) return value
   throw badRequest(
-    `partition levels of ${quoted(value)} are not possible; use auto or a whole number from 1 to ${LIMITS.partitionLevels}`,
+    `partition levels of ${quoted(value)} are not possible; use auto, none or a whole number from 1 to ${LIMITS.partitionLevels}`,
   )
 }
 

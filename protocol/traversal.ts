@@ -39,6 +39,8 @@ export type Allocation = (typeof ALLOCATIONS)[number]
 export const STRUCTURES = ['prefix', 'css'] as const
 export type Structure = (typeof STRUCTURES)[number]
 
+export type PartitionLevels = number | 'auto' | 'none'
+
 /** How an index is laid out on the device. All but the structure is of prefix trees. */
 export interface TreeLayout {
   /** `prefix` unless said otherwise. */
@@ -48,10 +50,10 @@ export interface TreeLayout {
   /** `demand` unless said otherwise; only `full` trees have another. */
   readonly allocation?: Allocation | undefined
   /**
-   * Levels of a partition (the paper's m); `auto` is the root of the tree's levels (§3.1). `full` trees always have partitions;
-   * `compact` ones have them only if this is given.
+   * Levels of a partition (the paper's m); `auto`, unless said otherwise, is the root of the tree's levels (§3.1), or a little more where there
+   * are fewer partitions then. With `none`, which only `compact` trees may have, there are no partitions.
    */
-  readonly partitionLevels?: number | 'auto' | undefined
+  readonly partitionLevels?: PartitionLevels | undefined
   /**
    * Whether keys are linked in their order, as Volk's global list is (§4.1): scans and getNext then follow the links instead of
    * going through the nodes. Takes 8 bytes a key; inserts and deletes keep the links. Not unless said otherwise.

@@ -167,8 +167,8 @@ const LAYOUT_OPTIONS: Kinds<TreeLayout> = {
   layout: oneOf(LAYOUTS),
   allocation: oneOf(ALLOCATIONS),
   partitionLevels: {
-    is: (value) => value === 'auto' || typeof value === 'number',
-    right: 'auto or a number of levels',
+    is: (value) => value === 'auto' || value === 'none' || typeof value === 'number',
+    right: 'auto, none or a number of levels',
   },
   linked: FLAG,
 }

@@ -120,7 +120,8 @@ function partitionLevelsOf({
   partitionLevels,
 }: IndexShape): TreeShape['partitionLevels'] {
   if (allocation === 'coalesced' && typeof partitionLevels !== 'number') return COALESCED_LEVELS
-  return layout === 'full' ? (partitionLevels ?? 'auto') : partitionLevels
+  if (layout === 'full') return partitionLevels === 'none' ? 'auto' : (partitionLevels ?? 'auto')
+  return partitionLevels === 'none' ? undefined : partitionLevels
 }
 
 function normalForm(type: KeyType): NormalForm | undefined {

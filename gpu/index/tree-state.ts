@@ -155,7 +155,7 @@ export class TreeState {
     if (this.#merge === undefined && arena !== undefined && isCompactionDue(arena, this.#totals)) {
       await this.compact({ inBackground: inBackground && !this.#mergeFailed })
     }
-    if (this.#arena !== undefined) await this.parts.traversals?.maintain(this.#arena)
+    if (!goesOn && this.#arena !== undefined) await this.parts.traversals?.maintain(this.#arena)
     if (!goesOn) this.parts.separators?.provide(this.#arena)
     if (!keepsRoom) this.#arena?.merges.dropSpare()
     return this.#arena !== before

@@ -56,8 +56,10 @@ export class Engine extends Catalog {
       store,
       budget: new DeviceBudget(options.deviceMemory ?? Number.POSITIVE_INFINITY),
       structures,
-      // Before a device holds the first index that has some to choose from.
-      calibrator: new Calibrator(TRAVERSAL_COSTS, options, async (device) => structures.calibrate?.(device)),
+      // Beside the first index on a device that has some to choose from.
+      calibrator: new Calibrator(TRAVERSAL_COSTS, options, async (device, stop) =>
+        structures.calibrate?.(device, stop),
+      ),
       turns: new FairTurns(LIMITS.readsUnderWay),
       indexes: new Registry<Index>(),
       snapshotLogBytes: options.snapshotLogBytes ?? SNAPSHOT_LOG_BYTES,
@@ -232,7 +234,7 @@ export class Engine extends Catalog {
   }
 
   async #close(): Promise<void> {
-    const calibrated = this.#selectionCosts.close()
+    const calibrated = [this.#selectionCosts.close(), this.host.calibrator.close()]
     // A result that nobody reads on would hold its relations.
     this.queries.close()
     const close = (each: Index | Relation) => {
@@ -246,7 +248,7 @@ export class Engine extends Catalog {
     const first = Promise.allSettled(closings)
     for (const index of indexes.all())
       closings.push(index.isDerived ? first.then(() => close(index)) : close(index))
-    closings.push(calibrated, this.kept.close())
+    closings.push(...calibrated, this.kept.close())
     await Promise.allSettled([...closings, ...indexes.drops(), ...this.stored.drops()])
     await store.close()
     const device = await this.#device.current.catch(() => undefined)

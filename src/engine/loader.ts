@@ -13,6 +13,7 @@ import type { SnapshotReader } from '../../persistence/snapshots/snapshot-file.j
 import { columnFrom, countOf } from '../../protocol/columns.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { ColumnDefinition, RelationDefinition } from '../../protocol/relation.js'
+import type { TreeLayout } from '../../protocol/traversal.js'
 import { type IndexDefinition, keyWidth, payloadBytes, WriteOp } from '../../protocol/types.js'
 import type { EngineHost, PagingHost } from './engine-host.js'
 import { PagedStructure } from './paged-structure.js'
@@ -48,11 +49,19 @@ export interface Loaded<S> {
 }
 
 /** What a structure must know of an index of that definition. */
-export function shapeOf({ name: _name, of: _of, payloadKind, ...shared }: IndexDefinition): IndexShape {
+export function shapeOf(definition: IndexDefinition): IndexShape {
+  const { name: _name, of: _of, payloadKind, ...others } = definition
+  const { partitionLevels = 'auto' } = definition
+  const shared = hasPartitions(definition) ? { ...others, partitionLevels } : others
   const size = payloadBytes(payloadKind)
   return size === undefined
     ? { ...shared, payloadBytes: 16, matchFrom: 2 }
     : { ...shared, payloadBytes: size, matchFrom: 0 }
+}
+
+/** Whether an index has strategies to choose from: prefix trees do, unless they are told otherwise. */
+function hasPartitions({ structure, partitionLevels }: TreeLayout): boolean {
+  return structure !== 'css' && partitionLevels !== 'none'
 }
 
 /** An index's structure that is on the device, and may be paged out from now on. */
@@ -77,8 +86,8 @@ export function pagedIndex(
  */
 export async function loadStructure(options: IndexLoadOptions): Promise<Loaded<IndexStructure>> {
   const { structures, calibrator, device, definition, fill } = options
-  const { layout, partitionLevels } = definition
-  if (layout === 'full' || partitionLevels !== undefined) await calibrator.provide(device)
+  // Until costs are measured, keys are found by sequential traversal.
+  if (hasPartitions(definition)) void calibrator.provide(device)
   const snapshot = fill === undefined ? await newestSnapshot(options) : undefined
   return filled(await structures.create(device, shapeOf(definition)), async (structure) => {
     if (snapshot !== undefined) await loadEntries(structure, entrySource(snapshot.reader))

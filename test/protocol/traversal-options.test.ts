@@ -30,7 +30,9 @@ t.test('what a layout says of the defaults is left out', async (t) => {
     [{ layout: 'compact', allocation: 'demand', partitionLevels: null, linked: null }, {}],
     [{ linked: false }, {}],
     [{ layout: 'compact', linked: true }, { linked: true }],
-    [{ partitionLevels: 'auto' }, { partitionLevels: 'auto' }],
+    [{ partitionLevels: 'auto' }, { structure: 'prefix' }],
+    [{ structure: 'prefix', partitionLevels: 'auto' }, { structure: 'prefix' }],
+    [{ partitionLevels: 'none' }, { partitionLevels: 'none' }],
     [{ layout: 'compact', partitionLevels: 64 }, { partitionLevels: 64 }],
     [{ layout: 'full', allocation: 'demand' }, { layout: 'full' }],
     [{ layout: 'full', partitionLevels: 'auto' }, { layout: 'full' }],
@@ -43,11 +45,13 @@ t.test('what a layout says of the defaults is left out', async (t) => {
       { layout: 'full', partitionLevels: 1, linked: true },
     ],
   ]
+  const settled = ({ structure = 'prefix', ...others }: TreeLayout) =>
+    JSON.stringify({ structure, ...others })
   for (const [given, expected] of forms) {
     t.strictSame(parseLayout(given), expected)
     t.strictSame(parseLayout(expected), expected, 'the form is its own form')
     for (const [other] of forms) {
-      const same = JSON.stringify(parseLayout(other)) === JSON.stringify(expected)
+      const same = settled(parseLayout(other)) === settled(expected)
       t.equal(sameLayout(parseLayout(other), expected), same)
     }
   }
@@ -59,8 +63,9 @@ t.test('layouts that are none are refused, saying what is right', async (t) => {
   refused({ layout: 'wide' }, /unknown layout "wide"; use one of compact, full/)
   refused({ allocation: true }, /unknown allocation true; use one of demand, coalesced/)
   refused({ allocation: 'coalesced' }, /allocation coalesced needs layout full/)
+  refused({ layout: 'full', partitionLevels: 'none' }, /a full tree has partitions/)
   for (const partitionLevels of [0, 65, 1.5, -1, '8', Number.NaN, [8]]) {
-    refused({ partitionLevels }, /use auto or a whole number from 1 to 64/)
+    refused({ partitionLevels }, /use auto, none or a whole number from 1 to 64/)
   }
   for (const linked of ['true', 1, 0, []]) refused({ linked }, /linked cannot be .*; use true or false/)
 })

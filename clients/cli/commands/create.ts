@@ -1,7 +1,7 @@
 import { badRequest } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import { quotedText } from '../../../protocol/shown.js'
-import { ALLOCATIONS, LAYOUTS, STRUCTURES } from '../../../protocol/traversal.js'
+import { ALLOCATIONS, LAYOUTS, type PartitionLevels, STRUCTURES } from '../../../protocol/traversal.js'
 import { parseLayout } from '../../../protocol/traversal-options.js'
 import { parseKeyType, parsePayloadKind, SCALAR_KEY_TYPES } from '../../../protocol/types.js'
 import type { Client } from '../../sdk/index.js'
@@ -41,7 +41,7 @@ const OPTIONS = {
     describe: 'Where nodes of a full tree lie: where there is room, or interleaved',
   },
   'partition-levels': text(
-    `Levels of a partition, which strategies other than sequential need: 1 to ${LIMITS.partitionLevels}, or auto`,
+    `Levels of a partition, which strategies other than sequential need: 1 to ${LIMITS.partitionLevels}, auto, or none`,
   ),
   linked: flag('Link keys in their order: faster scans for 8 bytes a key and slightly slower writes'),
   'if-not-exists': flag('An equal index that is there already is right'),
@@ -56,7 +56,7 @@ export const add = command({
     ['$0 create cities --key u32 --payload bytes --unique', 'documents by number'],
     ['$0 create pages --key string --payload u32', 'numbers by address'],
     ["$0 create sales --key 'tuple(u32,string)' --payload u64", 'keys of two parts'],
-    ['$0 create urls --key string --payload u32 --partition-levels auto', 'for all strategies'],
+    ['$0 create urls --key string --payload u32 --structure prefix', 'for all strategies'],
     ["$0 create 'by city' --relation orders --columns city", 'rows of a relation'],
     ['$0 create events --key u64 --payload u64 --linked', 'to be scanned often'],
     ["$0 create prints --key u64 --payload 'fixed(16)'", 'sixteen bytes beside each key'],
@@ -82,8 +82,8 @@ export const add = command({
   },
 })
 
-function parsePartitionLevels(text: string | undefined): number | 'auto' | undefined {
-  if (text === undefined || text === 'auto') return text
+function parsePartitionLevels(text: string | undefined): PartitionLevels | undefined {
+  if (text === undefined || text === 'auto' || text === 'none') return text
   if (/^\d+$/.test(text)) return Number(text)
-  throw badRequest(`--partition-levels is ${quotedText(text)}; it must be a whole number or auto`)
+  throw badRequest(`--partition-levels is ${quotedText(text)}; it must be a whole number, auto or none`)
 }

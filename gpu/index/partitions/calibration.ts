@@ -67,30 +67,39 @@ const SOFTWARE: CalibrationPlan = {
 
 const SHAPE: IndexShape = { keyType: 'bytes', payloadBytes: 4, unique: true, matchFrom: 0 }
 
+/** What measurements are made on, and how. */
+interface Bench {
+  readonly device: Device
+  readonly warm: WarmDevice
+  readonly plan: CalibrationPlan
+  readonly stop: AbortSignal | undefined
+}
+
 type Measurements = ReadonlyMap<Traversal, Measurement[]>
 
 /**
  * Measures what the traversal strategies cost on a device, by timing each over trees made for the purpose. Takes seconds.
  * @param plan the one that suits the device, unless given
- * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+ * @param stop gives the calibration up, with its reason
+ * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `INTERNAL` where what was measured cannot be
  */
 export async function calibrate(
   device: Device,
   plan: CalibrationPlan = device.facts.software ? SOFTWARE : HARDWARE,
+  stop?: AbortSignal,
 ): Promise<TraversalCosts> {
-  const warm = new WarmDevice(device, await Primitives.create(device))
+  const bench: Bench = { device, warm: new WarmDevice(device, await Primitives.create(device)), plan, stop }
   const measurements: Measurements = new Map(TRAVERSALS.map((traversal) => [traversal, []]))
-  for (const sample of plan.samples) await measureTree(device, warm, plan, sample, measurements)
+  for (const sample of plan.samples) await measureTree(bench, sample, measurements)
   return fitCosts(measurements)
 }
 
 async function measureTree(
-  device: Device,
-  warm: WarmDevice,
-  plan: CalibrationPlan,
+  { device, warm, plan, stop }: Bench,
   sample: Sample,
   found: Measurements,
 ): Promise<void> {
+  stop?.throwIfAborted()
   const { keys, layout, partitionLevels } = sample
   const shape: IndexShape = { ...SHAPE, layout, partitionLevels }
   const parts = await partsFor(device, shape)
@@ -103,7 +112,7 @@ async function measureTree(
       // The first numbers are those of the keys in the tree.
       const numbers = Uint32Array.from({ length: batch }, (_, i) => Math.imul(i, 0x9e3779b1) >>> 0)
       const queries = randomKeys(batch, sample, (i) => numbers[i] % keys)
-      timers.push(new GetTimer(warm, parts.reads, queries))
+      timers.push(new GetTimer(warm, parts.reads, queries, stop))
     }
     for (const timer of timers) await measureBatch(plan, sample, parts, arena, timer, found)
   } finally {

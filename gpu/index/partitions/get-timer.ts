@@ -19,11 +19,14 @@ export class GetTimer {
   readonly #scratch: Scratch
   readonly #queries: KeyColumn
   readonly #clock: Clock | undefined
+  readonly #stop: AbortSignal | undefined
 
-  constructor(warm: WarmDevice, reads: Reads, keys: CutColumn) {
+  /** @param stop ends what is timed, with its reason */
+  constructor(warm: WarmDevice, reads: Reads, keys: CutColumn, stop?: AbortSignal) {
     const { device } = reads.context
     this.#device = device
     this.#warm = warm
+    this.#stop = stop
     this.#reads = reads
     this.#scratch = device.scratch()
     this.count = keys.offsets.length - 1
@@ -52,7 +55,7 @@ export class GetTimer {
         return this.#once(arena, plan)
       })
     }
-    const taken = await this.#warm.byTurns(each, repeats)
+    const taken = await this.#warm.byTurns(each, repeats, this.#stop)
     return taken.map((times) => times.sort((one, other) => one - other)[repeats >> 1])
   }
 

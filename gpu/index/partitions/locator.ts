@@ -76,6 +76,11 @@ export class Locator {
     this.#kernels = Object.assign({}, ...kernels)
   }
 
+  /** An arena's partitions as they are; see `PartitionKeeper.present`. */
+  present(arena: Arena): PartitionTable | undefined {
+    return this.#keeper.present(arena)
+  }
+
   /** An arena's partitions as of its last write; see `PartitionKeeper.update`. */
   partitions(arena: Arena): Promise<PartitionTable> {
     return this.#keeper.update(arena)
@@ -84,10 +89,11 @@ export class Locator {
   /**
    * Plans a traversal, and makes what it needs. Nothing may be written to the arena until the traversal is submitted.
    * @param traversal any but `sequential`
+   * @param present the table as it is, if that will do: the directory only guesses, so that it may lack what was written last
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE` when there are too many partitions for the strategy
    */
-  async plan(arena: Arena, traversal: BlockTraversal): Promise<TraversalPlan> {
-    const table = await this.partitions(arena)
+  async plan(arena: Arena, traversal: BlockTraversal, present?: PartitionTable): Promise<TraversalPlan> {
+    const table = present ?? (await this.partitions(arena))
     if (traversal.strategy === 'directed') return { traversal, table, lists: undefined }
     this.#queriesAtOnce(table)
     return { traversal, table, lists: await this.#lists(arena, table, traversal.blockBands) }

@@ -7,7 +7,7 @@ import type { TreeShape } from '../layout.js'
 import { PartitionTable } from './partitions.js'
 
 /** The directory has at least this many slots for each partition, so that few are out of reach of a hash. */
-const SLOTS_PER_PARTITION = 2
+const SLOTS_PER_PARTITION = 1.25
 const LEAST_DIRECTORY_SLOTS = 64
 
 /** A tree that has grown by this factor gets new partitions where they would have another number of levels. */
@@ -30,6 +30,11 @@ export class PartitionKeeper {
     this.#primitives = primitives
     this.#shape = shape
     this.#kernels = device.kernels('index/partitions/partition-table', entryPoints, shape.conditions)
+  }
+
+  /** An arena's partition table as it is: undefined where there is none, or one that is just being changed. */
+  present(arena: Arena): PartitionTable | undefined {
+    return this.#updates.has(arena) ? undefined : arena.partitions
   }
 
   /**

@@ -15,9 +15,12 @@ export function checkTraversal({ partitionLevels }: TreeShape, { strategy }: Tra
   if (partitionLevels !== undefined || strategy === 'sequential') return
   throw new WarpdexError(
     'BAD_REQUEST',
-    `the index has no partitions to traverse by strategy ${strategy}; use sequential, or create the index with layout full or with partitionLevels`,
+    `the index has no partitions to traverse by strategy ${strategy}; use sequential, or create the index with structure prefix`,
   )
 }
+
+/** A tree that has grown by this factor has its partitions brought up to date: few guesses of the directory are wrong until then. */
+const GROWTH_BEFORE_UPDATE = 9 / 8
 
 /** The ways in which trees with partitions find keys, and the choice between them by what they cost on the device. */
 export class Traversals {
@@ -47,18 +50,25 @@ export class Traversals {
     if (named?.strategy === 'sequential') return undefined
     if (named !== undefined) return locator.plan(arena, named)
     if (this.#device.traversalCosts === undefined) return undefined
-    return this.#orSequential(async () => {
-      const [cheapest] = this.#estimates(arena, await locator.partitions(arena), keys, batch())
-      if (cheapest === undefined || cheapest.strategy === 'sequential') return undefined
-      const { microseconds, ...traversal } = cheapest
-      return locator.plan(arena, traversal)
-    })
+    const table = locator.present(arena)
+    if (table === undefined) return undefined
+    const isCurrent = table.nodesSeen === arena.nodes.records
+    const cheapest = this.#estimates(arena, table, keys, batch()).find(
+      ({ strategy }) => isCurrent || strategy === 'sequential' || strategy === 'directed',
+    )
+    if (cheapest === undefined || cheapest.strategy === 'sequential') return undefined
+    const { microseconds, ...traversal } = cheapest
+    return this.#orSequential(() => locator.plan(arena, traversal, table))
   }
 
   /**
-   * Brings a tree's partitions up to date after a write, so that no read has to. Where there is no room for them reads do without.
+   * Brings a tree's partitions up to date when it has grown by much, so that there is a choice between strategies without a wait. Where there is
+   * no room for them reads do without.
    */
   async maintain(arena: Arena): Promise<void> {
+    if (this.#device.traversalCosts === undefined) return
+    const { partitions, nodes } = arena
+    if (partitions !== undefined && nodes.records < GROWTH_BEFORE_UPDATE * partitions.nodesSeen) return
     await this.#orSequential(async () => this.#locator.partitions(arena))
   }
 
@@ -122,9 +132,9 @@ function whySequential(arena: Arena | undefined): string {
   if (arena === undefined) return 'the index is empty'
   const { sorted, tuples } = arena
   if (sorted === undefined)
-    return 'the index has no partitions, so that each key goes down the tree by itself'
+    return 'the index has no partitions, so that each key goes down the tree by itself; one of structure prefix has them unless it is told otherwise'
   const written = tuples.records - sorted.tuples
   const delta =
     written === 0 ? '' : `, and then in the tree of the ${written} that were written since the last merge`
-  return `the index is a CSS-tree: each key is looked up in its ${sorted.tuples} sorted keys${delta}`
+  return `the index is a CSS-tree: each key is looked up in its ${sorted.tuples} sorted keys${delta}; one of structure prefix has partitions, and other strategies`
 }

@@ -23,7 +23,7 @@ t.test('layouts, traversals and explanations', async (t) => {
   await wrong(`${create} --allocation coalesced`, /BAD_REQUEST: .*needs layout full/)
   await wrong(
     `${create} --partition-levels few`,
-    /--partition-levels is "few"; it must be a whole number or auto/,
+    /--partition-levels is "few"; it must be a whole number, auto or none/,
   )
   await wrong(`${create} --partition-levels 65`, /from 1 to 64/)
   await done(`${create} --layout full --allocation coalesced --partition-levels 3 --linked`, 'created\n')

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import type { Device } from '../../../gpu/device/device.js'
 import { WarpdexError } from '../../../protocol/errors.js'
@@ -6,6 +7,7 @@ import { modelStructures } from '../../model-structure.js'
 import { openEngine } from './open-engine.js'
 
 const plain: IndexDefinition = { name: 'plain', keyType: 'string', payloadKind: 'u32', unique: true }
+const prefix: IndexDefinition = { ...plain, name: 'prefix', structure: 'prefix' }
 const full: IndexDefinition = { ...plain, name: 'full', layout: 'full' }
 const parted: IndexDefinition = { ...plain, name: 'parted', partitionLevels: 4 }
 
@@ -19,13 +21,21 @@ function measuredModels() {
   return { measured, structures: { ...modelStructures, calibrate } }
 }
 
+/** Costs are measured beside requests. */
+async function settled(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await setTimeout(5)
+}
+
 t.test('costs are measured for the first index with strategies to choose from, and kept', async (t) => {
   const { measured, structures } = measuredModels()
   const directory = t.testdir()
   const first = await openEngine(t, { directory, structures })
   await first.createIndex(plain)
   t.equal(measured.length, 0)
-  await Promise.all([first.createIndex(full), first.createIndex(parted)])
+  await first.createIndex({ ...plain, name: 'bare', partitionLevels: 'none' })
+  t.equal(measured.length, 0)
+  await Promise.all([first.createIndex(prefix), first.createIndex(full), first.createIndex(parted)])
+  await settled(() => measured[0]?.traversalCosts !== undefined)
   t.equal(measured.length, 1)
   t.same(measured[0]?.traversalCosts, { cost: 1 })
   await first.close()
@@ -35,6 +45,7 @@ t.test('costs are measured for the first index with strategies to choose from, a
   await second.close()
 
   const third = await openEngine(t, { directory, structures, recalibrate: true })
+  await settled(() => measured[1]?.traversalCosts !== undefined)
   t.equal(measured.length, 2)
   t.same(measured[1]?.traversalCosts, { cost: 2 })
   await third.close()
@@ -50,5 +61,6 @@ t.test('an index works where its costs cannot be measured', async (t) => {
     onWarning: (message) => warnings.push(message),
   })
   await engine.createIndex(full)
+  await settled(() => warnings.length > 0)
   t.match(warnings, [/could not be measured: no room/])
 })

@@ -6,8 +6,10 @@ import {
   cheapestBlockBands,
   estimate,
   type Situation,
+  type TraversalCosts,
 } from '../../../../gpu/index/partitions/traversal-costs.js'
 import { PrefixTree } from '../../../../gpu/index/prefix-tree.js'
+import { toWarpdexError } from '../../../../protocol/errors.js'
 import { TRAVERSALS } from '../../../../protocol/traversal.js'
 import { WriteOp } from '../../../../protocol/types.js'
 import { reads } from '../../../reads.js'
@@ -30,8 +32,18 @@ const FEW: Situation = {
 
 const device = await openDevice(t)
 
+/** Costs of a device that has other work, too, which now and then makes costs that are refused. */
+async function calibrated(device: Device, attempts = 5): Promise<TraversalCosts> {
+  try {
+    return await calibrate(device)
+  } catch (error) {
+    if (attempts === 1 || toWarpdexError(error).code !== 'INTERNAL') throw error
+    return calibrated(device, attempts - 1)
+  }
+}
+
 t.test('measures a device, after which trees choose by themselves', async (t) => {
-  const costs = await calibrate(device)
+  const costs = await calibrated(device)
   const estimates = estimate(costs, FEW)
   t.equal(estimates.length, TRAVERSALS.length)
   t.ok(estimates.every(({ microseconds }) => Number.isFinite(microseconds) && microseconds > 0))
