@@ -117,11 +117,9 @@ t.test('partitions of many keys and of several items', async (t) => {
   t.equal(await hashed([...often, ...often.slice(-900)], distinct, 'inner'), 'hj')
   t.equal(await hashed([...distinct, ...Array<bigint>(9000).fill(distinct[7]!)], distinct), 'hj', 'probes')
   t.equal(await hashed(skewedKeys(30, 6000, 3), skewedKeys(30, 8000, 4).slice(0, 5000), 'semi'), 'hj')
-  const oneKey = Array<bigint>(70_000).fill(9n)
-  t.equal(await hashed([...oneKey.slice(0, 6000), ...distinct], distinct), 'hj')
-  t.equal(await hashed(oneKey.slice(0, 3), oneKey, 'semi'), 'smj', 'more keys than numbers')
+  t.equal(await hashed([...Array<bigint>(6000).fill(9n), ...distinct], distinct), 'hj')
   const together = keysBelow(2 ** 32, 40_000, 24).filter((key) => (hashOf(key) & 7) === 0)
-  t.equal(await hashed(together.slice(0, 1900), together.slice(0, 1950)), 'hj')
+  t.equal(await hashed(together.slice(0, 1400), together.slice(0, 1500)), 'hj')
   t.equal(await hashed(together, together.slice(1000)), 'smj', 'more different keys than slots')
 })
 
