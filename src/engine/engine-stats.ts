@@ -1,3 +1,4 @@
+import type { SlabFigures } from '../../gpu/memory/page-pool.js'
 import type { BackupProgress, IndexStats } from '../../protocol/replies.js'
 import type { QueryFigures } from '../query/queries.js'
 import type { RelationFacts } from './named-relation.js'
@@ -8,6 +9,8 @@ export interface ServerStats {
   readonly adapter: { readonly name: string; readonly software: boolean }
   /** Bytes of device memory that indexes and relations own. */
   readonly deviceBytes: number
+  /** What that memory lies in, by sort; with what is kept ahead of need. */
+  readonly slabs: readonly SlabFigures[]
   /** Bytes of device memory that they may own; absent when nobody has limited it. */
   readonly deviceLimitBytes?: number
   /** Indexes and relations that are paged out, and bytes of host memory that they take. */

@@ -133,6 +133,7 @@ export class Engine extends Catalog {
         uptimeSeconds: Math.floor((performance.now() - this.#openedAt) / 1000),
         adapter: { name: adapter, software },
         deviceBytes: paged.reduce((sum, { deviceBytes }) => sum + deviceBytes, 0),
+        slabs: this.#device.slabs,
         ...(Number.isFinite(limit) ? { deviceLimitBytes: limit } : {}),
         pagedOutIndexes: all.filter(({ resident }) => !resident).length,
         pagedOutRelations: relations.filter(({ resident }) => !resident).length,

@@ -1,4 +1,5 @@
 import type { AdapterFacts, Device } from '../../gpu/device/device.js'
+import type { SlabFigures } from '../../gpu/memory/page-pool.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 
 /** What is done about the device of an engine. */
@@ -18,14 +19,15 @@ export interface LiveDeviceHost {
 /** The device of an engine, in whose place another one comes when it is lost. */
 export class LiveDevice {
   readonly #host: LiveDeviceHost
+  /** The last one that there was. */
+  #latest: Device
   #current: Promise<Device>
-  #adapter: AdapterFacts
   #interruption: string | undefined
 
   constructor(device: Device, host: LiveDeviceHost) {
     this.#host = host
+    this.#latest = device
     this.#current = Promise.resolve(device)
-    this.#adapter = device.facts
     this.#watch(device)
   }
 
@@ -35,7 +37,12 @@ export class LiveDevice {
   }
 
   get adapter(): AdapterFacts {
-    return this.#adapter
+    return this.#latest.facts
+  }
+
+  /** What the memory of structures lies in. */
+  get slabs(): readonly SlabFigures[] {
+    return this.#latest.pages.figures()
   }
 
   /** Why nothing can be done on it at the moment, in words for people; undefined while it can. */
@@ -66,7 +73,7 @@ export class LiveDevice {
   async #replace(): Promise<Device> {
     try {
       const device = await this.#host.open()
-      this.#adapter = device.facts
+      this.#latest = device
       this.#watch(device)
       await this.#host.prepare(device)
       return device

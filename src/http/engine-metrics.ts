@@ -15,6 +15,10 @@ export function engineMetrics(engine: Engine | undefined): Metric[] {
       [bytes - usedBytes, { index, region, content: 'free' }],
     ]),
   )
+  const slabs = (server?.slabs ?? []).flatMap(({ sort, bytes, freeBytes }): Sample[] => [
+    [bytes - freeBytes, { sort, content: 'taken' }],
+    [freeBytes, { sort, content: 'free' }],
+  ])
   const content = 'by region and by what is in it: live, garbage or free.'
   const limit = 'Device memory that indexes and relations may own; 0 without a limit.'
   return [
@@ -30,6 +34,7 @@ export function engineMetrics(engine: Engine | undefined): Metric[] {
       queries_running: ['Queries whose result is not yet made.', queries?.running ?? 0],
       queries_waiting: ['Queries that wait for memory of others.', queries?.waiting ?? 0],
       query_bytes: ['Memory of queries beside their relations.', queries?.bytes ?? 0],
+      slab_bytes: ['Slabs of device memory by what they hold, and whether somebody has their pages.', slabs],
       store_bytes: ['Data file and snapshots on disk.', server?.storeBytes ?? 0],
       payload_cache_bytes: ['Payloads of kind bytes in memory.', server?.cachedPayloadBytes ?? 0],
       index_region_bytes: [`Device memory of the ${METERED_MEMBERS} largest indexes ${content}`, regions],

@@ -78,7 +78,8 @@ function tilesOf({ history, traffic, server, indexes, unlisted }: ServerStatus):
   const last = (field: HistoryField) => recent(field).findLast((value) => value > 0) ?? 0
   const time = (field: HistoryField) => (last(field) === 0 ? '–' : microseconds(last(field)))
   const { connections, requestsInFlight, bytesInFlight } = traffic
-  const { deviceBytes = 0, deviceLimitBytes, pagedOutIndexes = 0 } = server ?? {}
+  const { deviceBytes = 0, deviceLimitBytes, pagedOutIndexes = 0, slabs = [] } = server ?? {}
+  const slabBytes = bytes(sum(slabs.map((each) => each.bytes)))
   const failures = mean('failures')
   return [
     {
@@ -106,8 +107,8 @@ function tilesOf({ history, traffic, server, indexes, unlisted }: ServerStatus):
       text: bytes(deviceBytes),
       detail:
         deviceLimitBytes === undefined
-          ? `${indexes.length + unlisted} indexes, ${pagedOutIndexes} paged out`
-          : `of ${bytes(deviceLimitBytes)}, ${pagedOutIndexes} paged out`,
+          ? `in slabs of ${slabBytes}; ${indexes.length + unlisted} indexes, ${pagedOutIndexes} paged out`
+          : `of ${bytes(deviceLimitBytes)}, in slabs of ${slabBytes}; ${pagedOutIndexes} paged out`,
     },
     {
       name: 'Connections',

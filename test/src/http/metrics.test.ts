@@ -112,6 +112,8 @@ t.test('relations, and the sums of kept results', async (t) => {
   t.equal(metrics.get('warpdex_relation_appends')?.get('relation="relation 1"'), 3)
   t.equal(metrics.get('warpdex_relation_log_position')?.get('relation="relation 1"'), 3)
   t.equal(metrics.get('warpdex_relation_device_bytes')?.get('relation=""'), 3 * PAGE_BYTES)
+  const columns = metrics.get('warpdex_slab_bytes')?.get('sort="columns",content="taken"')
+  t.equal(columns, total(metrics, 'warpdex_relation_device_bytes') + 2 * PAGE_BYTES)
   t.equal(total(metrics, 'warpdex_kept_results'), 2)
   t.equal(total(metrics, 'warpdex_kept_result_rows'), 14)
   t.equal(total(metrics, 'warpdex_kept_result_device_bytes'), 2 * PAGE_BYTES)
