@@ -7,14 +7,15 @@ import { DATA_SETS, type DataSet } from './data-sets.js'
 import type { DeviceTools } from './device-subject.js'
 import { HostSubject } from './host-subject.js'
 import { NaiveSubject } from './naive-subject.js'
+import { measureOperation } from './other-operations.js'
 import type { Plan } from './plan.js'
 import { measurePlanner } from './planner.js'
 import { middleOf } from './stages.js'
 import type { Subject } from './subject.js'
 import { CASES, LAYOUTS, type TreeCase, TreeSubject } from './tree-subject.js'
 
-/** Figure 8 (a) to (f), and what the paper has none of: how good the planner's choices are. */
-export const FIGURES = ['a', 'b', 'c', 'd', 'e', 'f', 'planner'] as const
+/** Figure 8 (a) to (f), and what the paper has none of: other operations by strategy, and how good the planner's choices are. */
+export const FIGURES = ['a', 'b', 'c', 'd', 'e', 'f', 'inserts', 'getNext', 'planner'] as const
 export type Figure = (typeof FIGURES)[number]
 
 /** One line of a figure: `figures` has a cell for each subject, which is a text where the cell was left out. */
@@ -63,6 +64,9 @@ export class Evaluation {
         return this.#memory()
       case 'f':
         return this.#stages()
+      case 'inserts':
+      case 'getNext':
+        return measureOperation(this.#tools, this.#plan, figure)
       case 'planner':
         return measurePlanner(this.#tools, this.#plan)
     }

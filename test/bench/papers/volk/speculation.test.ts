@@ -35,6 +35,14 @@ t.test('every figure has its rows and its chart', async (t) => {
     )
     for (const { figures } of own) t.equal(Object.keys(figures).length, subjects)
   }
+  for (const figure of ['inserts', 'getNext'] as const) {
+    const own = rows.filter((row) => row.figure === figure)
+    t.same(
+      own.map(({ batch }) => batch),
+      [1, 4],
+    )
+    for (const { figures } of own) t.equal(Object.keys(figures).length, CASES.length)
+  }
   const memory = rows.filter(({ figure }) => figure === 'e')
   t.equal(Object.keys(memory[0]!.figures).length, 3 * (LAYOUTS.length + 1))
   for (const { figures } of rows) {
