@@ -199,7 +199,7 @@ const options = await yargs(hideBin(process.argv))
     choices: FIGURES,
     array: true,
     default: FIGURES,
-    describe: 'speculation: which parts of Figure 8',
+    describe: 'speculation: which parts of Figure 8, and what is beyond it',
   })
   .option('parts', {
     choices: PARTS,

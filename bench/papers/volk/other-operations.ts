@@ -54,7 +54,10 @@ export async function measureOperation(
               sliceKeys(set.keys(keys + batch), keys, keys + batch),
             )
           : following(set.keys(keys), pickKeys(set.keys(keys), keys, batch))
-      const figures: Record<string, number | string> = {}
+      // One order of cells for all rows, whichever are omitted.
+      const figures: Record<string, number | string> = Object.fromEntries(
+        trees.map(({ tree: { name } }) => [name, '']),
+      )
       const runs: { one: Tree; once: Once }[] = []
       for (const one of trees) {
         const { name } = one.tree
