@@ -4,6 +4,7 @@ import type { Recorder } from '../../../gpu/device/recorder.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import type { ClockKind } from '../../kernel-time.js'
 import { median } from '../../report.js'
+import { DriverClock } from './driver-clock.js'
 import type { Stages } from './subject.js'
 
 /** The parts of a request that a caller brings. */
@@ -25,10 +26,12 @@ export class StageTimer<Uploaded> {
   readonly #request: Request<Uploaded>
   readonly #clock: Clock | undefined
   readonly #staging: GPUBuffer
+  readonly #driver: DriverClock
 
   constructor(device: Device, request: Request<Uploaded>) {
     this.#device = device
     this.#request = request
+    this.#driver = new DriverClock(device)
     this.#clock = device.createClock(2)
     const usage = GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST
     this.#staging = device.gpu.createBuffer({ size: request.replyBytes, usage })
@@ -46,16 +49,7 @@ export class StageTimer<Uploaded> {
       const start = performance.now()
       const uploaded = this.#request.upload(scratch)
       const uploadEnd = performance.now()
-      const recorder = device.record()
-      if (clock !== undefined) recorder.stamp(clock, 0)
-      const columns = this.#request.record(recorder, scratch, uploaded)
-      if (clock !== undefined) recorder.stamp(clock, 1)
-      let at = 0
-      for (const { buffer, bytes } of columns) {
-        recorder.copy(buffer, 0, this.#staging, at, bytes)
-        at += bytes
-      }
-      recorder.submit()
+      const driver = this.#driver.time(() => this.#launch(scratch, uploaded))
       const launchEnd = performance.now()
       if (clock === undefined) await device.gpu.queue.onSubmittedWorkDone()
       const waited = performance.now() - launchEnd
@@ -68,12 +62,27 @@ export class StageTimer<Uploaded> {
       return {
         upload: (uploadEnd - start) * 1e3,
         launch: (launchEnd - uploadEnd) * 1e3,
+        driver,
         kernel: kernel * 1e3,
         readback: Math.max(0, end - launchEnd - kernel) * 1e3,
       }
     } finally {
       scratch.release()
     }
+  }
+
+  #launch(scratch: Scratch, uploaded: Uploaded): void {
+    const clock = this.#clock
+    const recorder = this.#device.record()
+    if (clock !== undefined) recorder.stamp(clock, 0)
+    const columns = this.#request.record(recorder, scratch, uploaded)
+    if (clock !== undefined) recorder.stamp(clock, 1)
+    let at = 0
+    for (const { buffer, bytes } of columns) {
+      recorder.copy(buffer, 0, this.#staging, at, bytes)
+      at += bytes
+    }
+    recorder.submit()
   }
 
   destroy(): void {
@@ -88,6 +97,7 @@ export function middleOf(measured: readonly Stages[]): Stages {
   return {
     upload: middle('upload'),
     launch: middle('launch'),
+    driver: middle('driver'),
     kernel: middle('kernel'),
     readback: middle('readback'),
   }

@@ -7,6 +7,8 @@ export interface Stages {
   readonly upload: number
   /** Recording and submitting. */
   readonly launch: number
+  /** What Dawn's calls take of `launch`; the rest is the own layer's. */
+  readonly driver: number
   /** Bringing keys into their normal form, and finding them, on the device. */
   readonly kernel: number
   /** All else until the answers are in the host's memory: transfers, and waiting for them. */
