@@ -41,12 +41,24 @@ function serverLines(
   ]
 }
 
-/** Figures by name; those that count bytes in a unit that suits them. */
+/** Figures by name; a list has a line for each of its members. */
 function figureLines(figures: Readonly<Record<string, unknown>>): string[] {
-  const rows = Object.entries(figures).map(([name, value]) => {
-    const isBytes = name.endsWith('Bytes') && typeof value === 'number'
-    const shown = isBytes ? bytesText(value) : typeof value === 'string' ? value : asJson(value)
-    return [name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`), shown]
+  const rows = Object.entries(figures).flatMap(([name, value]) => {
+    const members = Array.isArray(value) && value.length > 0 ? value : [value]
+    return members.map((member, i) => [i === 0 ? wordsOf(name) : '', shown(name, member)])
   })
   return table(['', ''], rows).slice(1)
+}
+
+/** Bytes are in a unit that suits them. */
+function shown(name: string, value: unknown): string {
+  if (typeof value === 'number' && /bytes$/i.test(name)) return bytesText(value)
+  if (typeof value === 'string') return value
+  if (typeof value !== 'object' || value === null) return asJson(value)
+  const parts = Object.entries(value).map(([part, each]) => `${wordsOf(part)} ${shown(part, each)}`)
+  return parts.length === 0 ? 'none' : parts.join(', ')
+}
+
+function wordsOf(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
 }
