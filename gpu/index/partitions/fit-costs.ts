@@ -1,4 +1,3 @@
-import { WarpdexError } from '../../../protocol/errors.js'
 import type { Traversal } from '../../../protocol/traversal.js'
 import {
   costName,
@@ -29,10 +28,7 @@ interface Row {
   readonly fitted: Record<keyof Features, number>
 }
 
-/**
- * The costs that fit measurements best, for each traversal by itself.
- * @throws WarpdexError `INTERNAL` where they are such as no device has, which shows that something else was measured as well
- */
+/** The costs that fit measurements best, for each traversal by itself. */
 export function fitCosts(measurements: ReadonlyMap<Traversal, readonly Measurement[]>): TraversalCosts {
   const costs: Record<string, number> = {}
   for (const [traversal, measured] of measurements) {
@@ -48,13 +44,22 @@ export function fitCosts(measurements: ReadonlyMap<Traversal, readonly Measureme
       Object.assign(costs, fitKind(traversal, 'work', 'waiting', rows))
     }
   }
-  refuseFreeWork(costs, measurements)
-  refuseFreeReversal(costs, measurements)
   return costs
 }
 
-/** Refuses costs by which a traversal takes no time at all, or no more for many keys than for one. */
-function refuseFreeWork(costs: TraversalCosts, measurements: ReadonlyMap<Traversal, readonly Measurement[]>) {
+/** What no device can have of fitted costs, which shows that something else was measured as well; undefined if there is nothing. */
+export function impossibleCost(
+  costs: TraversalCosts,
+  measurements: ReadonlyMap<Traversal, readonly Measurement[]>,
+): string | undefined {
+  return freeWork(costs, measurements) ?? freeReversal(costs, measurements)
+}
+
+/** A traversal that takes no time at all, or no more for many keys than for one. */
+function freeWork(
+  costs: TraversalCosts,
+  measurements: ReadonlyMap<Traversal, readonly Measurement[]>,
+): string | undefined {
   for (const [traversal, measured] of measurements) {
     const isFree = (kind: keyof Features) =>
       measured.every(({ situation }) =>
@@ -63,19 +68,20 @@ function refuseFreeWork(costs: TraversalCosts, measurements: ReadonlyMap<Travers
         ),
       )
     const batches = new Set(measured.map(({ situation }) => situation.batch))
-    if (batches.size > 0 && isFree('waiting')) throw impossible(traversal, 'no time for one key')
-    if (batches.size > 1 && isFree('work')) throw impossible(traversal, 'no time for more keys')
+    if (batches.size > 0 && isFree('waiting')) return `${nameOf(traversal)} would take no time for one key`
+    if (batches.size > 1 && isFree('work')) return `${nameOf(traversal)} would take no time for more keys`
   }
+  return undefined
 }
 
 /** The reversed table is made on top of what serial resolution does, so that it cannot halve the time of all partitions. */
 const LEAST_SHARE = 1 / 2
 
-/** Refuses costs by which building a table of all partitions takes less than nothing. */
-function refuseFreeReversal(
+/** A traversal for which building a table of all partitions takes less than nothing. */
+function freeReversal(
   costs: TraversalCosts,
   measurements: ReadonlyMap<Traversal, readonly Measurement[]>,
-) {
+): string | undefined {
   for (const [traversal, measured] of measurements) {
     const { strategy, resolution } = traversal
     const visitsAll = strategy === 'speculative' || strategy === 'hierarchical'
@@ -87,17 +93,15 @@ function refuseFreeReversal(
       return reversed / serial
     })
     const middle = shares.sort((one, other) => one - other)[shares.length >> 1]
-    if (middle < LEAST_SHARE) throw impossible(traversal, 'less than half of what it takes without reversal')
+    if (middle < LEAST_SHARE) {
+      return `${nameOf(traversal)} would take less than half of what it takes without reversal`
+    }
   }
+  return undefined
 }
 
-function impossible({ strategy, resolution }: Traversal, what: string): WarpdexError {
-  const name = resolution === undefined ? strategy : `${strategy}, ${resolution}`
-  return new WarpdexError(
-    'INTERNAL',
-    `by what was measured, ${name} would take ${what}, which cannot be; calibrate again when the device has less else to do`,
-  )
-}
+const nameOf = ({ strategy, resolution }: Traversal): string =>
+  resolution === undefined ? strategy : `${strategy}, ${resolution},`
 
 const FEW = 16
 
