@@ -13,5 +13,4 @@ export const PERMUTATIONS: Readonly<Record<string, (conditions: Conditions) => s
   'primitives/sort-key': byWidth,
   'primitives/subgroup': ({ emulated }) => (emulated ? 'emulated' : 'native'),
   'relational/joins/key': byWidth,
-  'relational/workgroup-scan': ({ subgroups }) => (subgroups ? 'subgroups' : 'shared'),
 }

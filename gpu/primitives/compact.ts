@@ -9,7 +9,7 @@ import { groupsFor, kernelsFor, type Strategy, subgroupTile } from './strategy.j
 /** Flags of an invocation of the kernels for GPUs; `compact.wesl` has the same number. */
 const ROUNDS = 32
 
-/** Writes the positions of the flags that are not 0, ascending, to `output`, and the number of them to `total`. */
+/** Writes the positions of the flags that are set, which are not 0, or of the others, ascending, to `output`, and the number of them to `total`. */
 export type Compact = (
   recorder: Recorder,
   scratch: Scratch,
@@ -17,11 +17,11 @@ export type Compact = (
   count: number,
   output: DeviceMemory,
   total: DeviceWord,
-  deviceCount?: DeviceWord,
+  wanted?: 'set' | 'unset',
 ) => void
 
 /** The compaction of a device (`compact.wesl`): the count of every tile, a scan, the positions. */
-export function compaction(device: Device, strategy: Strategy, scan: Scan, unbounded: DeviceWord): Compact {
+export function compaction(device: Device, strategy: Strategy, scan: Scan): Compact {
   const { invocations, conditions } = subgroupTile(device, 'scan', strategy)
   const entryPoints = ['count_flags', 'write_positions'] as const
   const kernels = kernelsFor(device, strategy, 'primitives/compact', entryPoints, conditions)
@@ -29,16 +29,15 @@ export function compaction(device: Device, strategy: Strategy, scan: Scan, unbou
   const tile = isSerial ? SERIAL_TILE_WORDS : invocations * ROUNDS
   // Words that are kept of a tile's flags; none where they are read again.
   const bitWords = isSerial ? 0 : invocations
-  return (recorder, scratch, flags, count, output, total, live = unbounded) => {
+  return (recorder, scratch, flags, count, output, total, wanted = 'set') => {
     const tiles = Math.ceil(count / tile)
     const groups = groupsFor(strategy, tiles)
-    const params = { count, liveIndex: live.index, tiles }
+    const params = { count, tiles, unset: wanted === 'unset' ? 1 : 0 }
     const bases = scratch.words(tiles)
     const bits = scratch.words(bitWords * tiles)
-    const input = { flags, live: live.buffer }
-    recorder.dispatchGroups(kernels.count_flags, { ...input, counts: bases, bits }, params, groups)
+    recorder.dispatchGroups(kernels.count_flags, { flags, counts: bases, bits }, params, groups)
     scan(recorder, scratch, bases, bases, tiles, total)
-    const known = { ...input, bases, knownBits: bits, output }
+    const known = { flags, bases, knownBits: bits, output }
     recorder.dispatchGroups(kernels.write_positions, known, params, groups)
   }
 }

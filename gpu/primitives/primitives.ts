@@ -46,7 +46,7 @@ export class Primitives {
     this.unbounded = unbounded
     this.scan = prefixScan(device, strategy, unbounded)
     this.sort = strategy === 'serial' ? serialSort(device, this.scan) : subgroupSort(device, strategy)
-    this.compact = compaction(device, strategy, this.scan, unbounded)
+    this.compact = compaction(device, strategy, this.scan)
     this.#moves = device.kernels('primitives/move', ['gather', 'scatter'])
     this.#mapColumn = device.kernels('primitives/map', ['map_affine'])
     this.#mapPositions = device.kernels('primitives/map', ['map_affine'], { positions: true })

@@ -24,7 +24,7 @@ export interface PairSource {
   /** Holds the matches, and what all passes need. */
   readonly scratch: Scratch
   readonly matches: Matches
-  /** A word for each build row, to be set to 0 for those that are written, if there is one. */
+  /** A word for each build row, to be set for those that are written, if there is one. */
   readonly matched: DeviceMemory | undefined
 }
 

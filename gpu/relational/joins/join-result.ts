@@ -1,12 +1,12 @@
 import type { JoinKind } from '../../../protocol/query/tree.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
-import type { DeviceWord, Primitives } from '../../primitives/primitives.js'
+import type { DeviceWord } from '../../primitives/primitives.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { Expansion, PairSource, WrittenPairs } from './expand.js'
 import type { JoinChoice } from './join-choice.js'
 import { type JoinPass, NO_ROW, type SideName } from './join-types.js'
-import type { MatchedRows, RowFlags, Wanted } from './matched.js'
+import { listRows, noMatches, probeMatches, type RowMatches, type Wanted } from './matched.js'
 import { type Matches, otherSide } from './matches.js'
 import { type Tallies, type Tally, talliesFrom } from './tally.js'
 
@@ -15,10 +15,8 @@ const PAIR_BYTES = 8
 
 /** What results are counted and written with. */
 export interface ResultParts {
-  readonly primitives: Primitives
   readonly tallies: Tallies
   readonly expansion: Expansion
-  readonly matched: MatchedRows
 }
 
 /** What a result is about. */
@@ -49,7 +47,8 @@ interface Counted {
   /** All pairs, where they are written already. */
   readonly pairs: WrittenPairs | undefined
   readonly probeRows: RowList | undefined
-  readonly buildFlags: RowFlags | undefined
+  /** Which rows of the side that was built on have been written, where others are wanted. */
+  readonly buildMatches: RowMatches | undefined
 }
 
 /** A join whose results are counted. Its memory on the device is held until `destroy`. */
@@ -81,17 +80,16 @@ export class JoinResult {
     matches: Matches | undefined,
   ): Promise<JoinResult> {
     const { work, scratch, rows, kind, choice } = request
-    const flagsOf = (side: SideName): RowFlags | undefined => {
-      const wanted = wantedRows(kind)[side]
-      return wanted && rows[side] > 0 ? parts.matched.flags(work, scratch, rows[side], wanted) : undefined
-    }
-    const buildFlags = flagsOf(choice.build)
-    const probeFlags = flagsOf(otherSide(choice.build))
-    if (matches !== undefined && probeFlags !== undefined) parts.matched.markProbes(work, matches, probeFlags)
-    const listed = probeFlags && parts.matched.list(work, scratch, probeFlags)
+    const { build } = choice
+    const probe = otherSide(build)
+    const wantedOf = (side: SideName) => (rows[side] > 0 ? wantedRows(kind)[side] : undefined)
+    const buildMatches = wantedOf(build) && noMatches(work, scratch, rows[build])
+    const wanted = wantedOf(probe)
+    const listed =
+      wanted && listRows(work, scratch, probeMatches(work, scratch, matches, rows[probe]), wanted)
     const pairs =
       matches && !listsRows(kind)
-        ? countPairs(parts, request, { work, scratch, matches, matched: buildFlags?.flags })
+        ? countPairs(parts, request, { work, scratch, matches, matched: buildMatches?.flags })
         : { words: [], counted: () => NO_PAIRS }
     const others = [matches?.otherwise?.word ?? [], listed?.total ?? []].flat()
     const words = [...others, ...pairs.words]
@@ -99,17 +97,17 @@ export class JoinResult {
     const isOtherwise = matches?.otherwise !== undefined && read.shift() !== 0
     if (isOtherwise) return JoinResult.count(parts, request, matches!.otherwise!.find())
     const probeRows = listed && { rows: listed.rows, count: read.shift()! }
-    return new JoinResult(parts, request, { matches, ...pairs.counted(read), probeRows, buildFlags })
+    return new JoinResult(parts, request, { matches, ...pairs.counted(read), probeRows, buildMatches })
   }
 
   /** The results, in passes of `passBytes`, recorded when they are asked for. May be gone through once. */
   async *passes(): AsyncGenerator<JoinPass, void, undefined> {
     const { work, scratch, kind, choice } = this.#request
-    const { probeRows, buildFlags } = this.#counted
+    const { probeRows, buildMatches } = this.#counted
     if (!listsRows(kind)) yield* this.#pairPasses()
     if (probeRows !== undefined) yield* this.#rowPasses(otherSide(choice.build), probeRows)
-    if (buildFlags === undefined) return
-    const { rows, total } = this.#parts.matched.list(work, scratch, buildFlags)
+    if (buildMatches === undefined) return
+    const { rows, total } = listRows(work, scratch, buildMatches, 'unmatched')
     const [count] = await work.read([total])
     yield* this.#rowPasses(choice.build, { rows, count: count! })
   }
@@ -122,13 +120,13 @@ export class JoinResult {
 
   async *#pairPasses(): AsyncGenerator<JoinPass, void, undefined> {
     const { work, scratch, choice, single } = this.#request
-    const { tally, pairs, buildFlags } = this.#counted
+    const { tally, pairs, buildMatches } = this.#counted
     const isSingle = single || tally.largest <= 1
     const matches = isSingle ? this.#counted.matches : sideBySide(this.#counted.matches)
     if (matches === undefined || tally.sum === 0) return
     // A probe that comes several times is not above the one before.
     const ascending = isSingle && matches.rows.probe === undefined ? otherSide(choice.build) : undefined
-    const source = { work, scratch, matches, matched: buildFlags?.flags }
+    const source = { work, scratch, matches, matched: buildMatches?.flags }
     const passes = pairs ? [pairs] : this.#parts.expansion.passes(source, tally, capacityOf(this.#request))
     for await (const { columns, count } of passes) {
       const [left, right] = [columns.probe, columns.build]
@@ -150,7 +148,7 @@ export class JoinResult {
       let absent: DeviceMemory | undefined
       if (!listsRows(kind)) {
         absent = work.words(count)
-        this.#parts.primitives.fill(work.recorder, absent, count, NO_ROW)
+        work.kernels.primitives.fill(work.recorder, absent, count, NO_ROW)
       }
       const [left, right] = name === 'left' ? [rows, absent] : [absent!, rows]
       yield { left, right, count, ascending: name }

@@ -10,7 +10,6 @@ import { IndexJoin } from './index-join.js'
 import { chooseJoin, type JoinChoice, ordersProbes } from './join-choice.js'
 import { JoinResult, type ResultParts } from './join-result.js'
 import type { JoinAlgorithm, JoinRequest, JoinSide, TreeJoinRequest } from './join-types.js'
-import { MatchedRows } from './matched.js'
 import { type KeyRange, type Matches, type Roles, rolesOf } from './matches.js'
 import { NestedLoopJoin, PROBE_BLOCK } from './nested-loop-join.js'
 import { type SortedKeys, SortMerge } from './sort-merge-join.js'
@@ -67,9 +66,8 @@ export class Joins {
       hj: new HashJoin(device, primitives, keyWords),
     })
     const expansion = new Expansion(device, primitives, tallies, slicePairs)
-    const matched = new MatchedRows(device, primitives)
     this.#primitives = primitives
-    this.#parts = { primitives, tallies, expansion, matched }
+    this.#parts = { tallies, expansion }
     this.#algorithms = { 1: algorithms(1), 2: algorithms(2) }
   }
 
