@@ -65,7 +65,7 @@ async function load(client: Client, byCityId: CityIndex, byPopulation: Populatio
   await step(`${count(cities.length)} cities by id, as JSON documents`, cities.length, () =>
     inBatches(async (batch) => {
       checkInserted(
-        await byCityId.insert(
+        await byCityId.insertMany(
           idsOf(batch),
           batch.map((city) => JSON.stringify(city)),
         ),
@@ -75,7 +75,7 @@ async function load(client: Client, byCityId: CityIndex, byPopulation: Populatio
   await step(`${count(cities.length)} city ids by population`, cities.length, () =>
     inBatches(async (batch) => {
       checkInserted(
-        await byPopulation.insert(
+        await byPopulation.insertMany(
           Uint32Array.from(batch, ({ population }) => population),
           idsOf(batch),
         ),
@@ -88,7 +88,7 @@ async function load(client: Client, byCityId: CityIndex, byPopulation: Populatio
 async function compareAll(byCityId: CityIndex, byPopulation: PopulationIndex): Promise<void> {
   await step(`all ${count(cities.length)} documents, in batches of ${count(BATCH)}`, cities.length, () =>
     inBatches(async (batch) => {
-      const result = await byCityId.get(idsOf(batch))
+      const result = await byCityId.getMany(idsOf(batch))
       batch.forEach((city, i) => {
         const document = result.payload(i)
         check(document !== undefined && decoder.decode(document) === JSON.stringify(city), city.name)
@@ -103,7 +103,7 @@ async function compareAll(byCityId: CityIndex, byPopulation: PopulationIndex): P
 async function comparePopulations(byPopulation: PopulationIndex): Promise<void> {
   const seen = new Set<number>()
   let last = 0
-  for await (const { length, keys, payloads } of byPopulation.scan().pages()) {
+  for await (const { length, keys, payloads } of byPopulation.entries().pages()) {
     for (let i = 0; i < length; i++) {
       const population = keys[i]
       check(population >= last, 'populations are in order')
@@ -121,8 +121,8 @@ async function askLikePeople(byCityId: CityIndex, byPopulation: PopulationIndex)
     1,
     async () => {
       const ids: number[] = []
-      for await (const { payload } of byPopulation.scan({ reverse: true, limit: 10 })) ids.push(payload)
-      const documents = await byCityId.get(ids)
+      for await (const { payload } of byPopulation.entries({ reverse: true, limit: 10 })) ids.push(payload)
+      const documents = await byCityId.getMany(ids)
       return Array.from(documents.payloads, (bytes): City => JSON.parse(decoder.decode(bytes)))
     },
   )
@@ -144,7 +144,7 @@ async function askLikePeople(byCityId: CityIndex, byPopulation: PopulationIndex)
 
 async function millions(byPopulation: PopulationIndex): Promise<number[]> {
   const ids: number[] = []
-  for await (const { payload } of byPopulation.scan({ from: 1_000_000, to: 1_100_000 })) ids.push(payload)
+  for await (const { payload } of byPopulation.entries({ from: 1_000_000, to: 1_100_000 })) ids.push(payload)
   return ids
 }
 
@@ -152,14 +152,14 @@ async function millions(byPopulation: PopulationIndex): Promise<number[]> {
 async function change(byCityId: CityIndex, byPopulation: PopulationIndex): Promise<City> {
   const { cityId, name, population } = NEW_CITY
   await step(`insert ${name}`, 1, async () => {
-    await byCityId.insert([cityId], [JSON.stringify(NEW_CITY)])
-    await byPopulation.insert([population], [cityId])
+    await byCityId.insertMany([cityId], [JSON.stringify(NEW_CITY)])
+    await byPopulation.insertMany([population], [cityId])
   })
   const gone = byId.get((await millions(byPopulation))[0])
   if (gone === undefined) throw new Error('a wrong answer: the range has a city that nobody knows')
   await step(`delete ${gone.name}`, 1, async () => {
-    const deleted = await byCityId.delete([gone.cityId])
-    const deletedPair = await byPopulation.delete([gone.population], { payloads: [gone.cityId] })
+    const deleted = await byCityId.deleteMany([gone.cityId])
+    const deletedPair = await byPopulation.deleteMany([gone.population], { payloads: [gone.cityId] })
     check(deleted[0] === ResultCode.deleted && deletedPair[0] === ResultCode.deleted, 'a deletion')
   })
   return gone
@@ -167,9 +167,9 @@ async function change(byCityId: CityIndex, byPopulation: PopulationIndex): Promi
 
 /** Whether both changes are there, and nothing else is changed in their neighbourhood. */
 async function compareChanges(byCityId: CityIndex, byPopulation: PopulationIndex, gone: City): Promise<void> {
-  const document = await byCityId.getOne(NEW_CITY.cityId)
+  const document = await byCityId.get(NEW_CITY.cityId)
   check(document !== undefined && decoder.decode(document) === JSON.stringify(NEW_CITY), 'the new city')
-  check((await byCityId.getOne(gone.cityId)) === undefined, 'the deleted city')
+  check((await byCityId.get(gone.cityId)) === undefined, 'the deleted city')
   const ids = await millions(byPopulation)
   const before = cities.filter(({ population }) => population >= 1_000_000 && population <= 1_100_000)
   check(
@@ -180,10 +180,10 @@ async function compareChanges(byCityId: CityIndex, byPopulation: PopulationIndex
 
 /** Undoes the changes, so that all can be compared with the list again. */
 async function undo(byCityId: CityIndex, byPopulation: PopulationIndex, gone: City): Promise<void> {
-  await byCityId.delete([NEW_CITY.cityId])
-  await byPopulation.delete([NEW_CITY.population], { payloads: [NEW_CITY.cityId] })
-  await byCityId.insert([gone.cityId], [JSON.stringify(gone)])
-  await byPopulation.insert([gone.population], [gone.cityId])
+  await byCityId.deleteMany([NEW_CITY.cityId])
+  await byPopulation.deleteMany([NEW_CITY.population], { payloads: [NEW_CITY.cityId] })
+  await byCityId.insertMany([gone.cityId], [JSON.stringify(gone)])
+  await byPopulation.insertMany([gone.population], [gone.cityId])
 }
 
 async function tour(directory: string): Promise<void> {

@@ -93,7 +93,7 @@ async function measureServer(build: Build, url: string, rows: number): Promise<R
     let scanned = 0
     const scan = await timed(async () => {
       const pages = index
-        .scan({ limit: SCAN_PAGES * LIMITS.scanEntries, pageSize: LIMITS.scanEntries })
+        .entries({ limit: SCAN_PAGES * LIMITS.scanEntries, pageSize: LIMITS.scanEntries })
         .pages()
       for await (const page of pages) scanned += page.length
     })
@@ -142,7 +142,7 @@ async function insert(index: Numbers, start: number, rows: number, batch: number
       const keys = new Uint32Array(scatteredKeys(1, first, count).buffer)
       const payloads = new Uint32Array(numberedPayloads(1, first, count).buffer)
       const sent = performance.now()
-      const codes = await index.insert(keys, payloads)
+      const codes = await index.insertMany(keys, payloads)
       latencies.push(performance.now() - sent)
       if (uniformCode(codes) !== ResultCode.inserted) throw new Error('a key was not inserted')
     }
@@ -157,7 +157,7 @@ async function check(index: Numbers, rows: number): Promise<void> {
   const step = Math.ceil(rows / BATCH_ROWS)
   const numbers = Array.from({ length: Math.floor(rows / step) }, (_, i) => i * step)
   const keys = numbers.map((number) => new Uint32Array(scatteredKeys(1, number, 1).buffer)[0]!)
-  const answers = await index.get(Uint32Array.from(keys))
+  const answers = await index.getMany(Uint32Array.from(keys))
   if (numbers.some((number, i) => answers.payload(i) !== number)) throw new Error('an answer is wrong')
 }
 

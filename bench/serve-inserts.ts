@@ -68,7 +68,7 @@ async function insert(client: Client, name: string, keys: BigUint64Array, payloa
       next += BATCH_ROWS
       const since = performance.now()
       const column = keys.subarray(first, next)
-      const codes = await index.insert(column, payloads.subarray(first, next))
+      const codes = await index.insertMany(column, payloads.subarray(first, next))
       latencies.push(performance.now() - since)
       if (codes.length !== column.length || uniformCode(codes) !== ResultCode.inserted) {
         throw new Error('a key was not inserted')
@@ -82,7 +82,7 @@ async function insert(client: Client, name: string, keys: BigUint64Array, payloa
 async function check(client: Client, keys: BigUint64Array, payloads: BigUint64Array): Promise<void> {
   const step = Math.ceil(keys.length / BATCH_ROWS)
   const asked = keys.filter((_, i) => i % step === 0)
-  const answers = await client.index<'u64', 'u64'>('rows').get(asked)
+  const answers = await client.index<'u64', 'u64'>('rows').getMany(asked)
   const isWrong = asked.some((_, i) => answers.payload(i) !== payloads[i * step])
   if (isWrong) throw new Error('a key that was inserted is not there')
 }

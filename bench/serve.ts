@@ -14,8 +14,8 @@ const DEPTHS = [1, 8]
 /** How the server is asked: batches of so many keys, by so many client processes with so many connections each. */
 interface Load {
   readonly batch: number
-  /** Whether single keys are asked for by `getOne`, else by a request each. */
-  readonly getOne?: boolean
+  /** Whether single keys are asked for by `get`, else by a request each. */
+  readonly single?: boolean
   /** Requests under way on each connection. */
   readonly depth: number
   readonly connections: number
@@ -25,7 +25,7 @@ interface Load {
 /** What one connection of one client cannot show. */
 const CROWDS: readonly Load[] = [
   { batch: 1, depth: 16, connections: 16, processes: 4 },
-  { batch: 1, getOne: true, depth: 16, connections: 16, processes: 4 },
+  { batch: 1, single: true, depth: 16, connections: 16, processes: 4 },
   { batch: 10_000, depth: 16, connections: 1, processes: 8 },
   { batch: 65_536, depth: 8, connections: 1, processes: 8 },
   { batch: 262_144, depth: 8, connections: 1, processes: 4 },
@@ -103,7 +103,7 @@ async function loadIndex(client: Client, bound: number): Promise<Row> {
       const count = Math.min(LIMITS.batchItems, bound - first)
       next += count
       const keys = new Uint32Array(scatteredKeys(1, first, count).buffer)
-      const codes = await index.insert(keys, new Uint32Array(numberedPayloads(1, first, count).buffer))
+      const codes = await index.insertMany(keys, new Uint32Array(numberedPayloads(1, first, count).buffer))
       if (!codes.every((code) => code === ResultCode.inserted)) throw new Error('a key was not inserted')
     }
   }
@@ -125,15 +125,15 @@ async function measure(
   load: Load,
   seconds: number,
 ): Promise<Row> {
-  const { batch, getOne = false, depth, connections, processes } = load
-  const target = { kind: 'server', url, sdk: THIS_BUILD, getOne } as const
+  const { batch, single = false, depth, connections, processes } = load
+  const target = { kind: 'server', url, sdk: THIS_BUILD, single } as const
   const warmUpMs = Math.max(LEAST_WARM_UP_MS, seconds * WARM_UP_SHARE * 1000)
   const task = { target, bound, batch, depth, connections, warmUpMs, measuredMs: seconds * 1000 }
   const { keys, p50, p99 } = await clients.run(task, processes)
   const several = processes > 1 ? `, ${processes} clients` : ''
   const each = connections > 1 ? ` of ${connections} connections` : ''
   return {
-    name: `${getOne ? 'getOne' : `batches of ${batch}`}, depth ${depth}${several}${each}`,
+    name: `${single ? 'single gets' : `batches of ${batch}`}, depth ${depth}${several}${each}`,
     figures: { 'lookups/s': Math.round(keys), 'p50 ms': p50, 'p99 ms': p99 },
   }
 }

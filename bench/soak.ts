@@ -98,7 +98,7 @@ function keysOf(first: number): Uint32Array {
 
 async function insert(window: Window): Promise<void> {
   const { index, head, content } = window
-  const codes = await index.insert(keysOf(head), content.payloads(head, BATCH))
+  const codes = await index.insertMany(keysOf(head), content.payloads(head, BATCH))
   if (!codes.every((code) => code === ResultCode.inserted)) throw new Error('a key was not inserted')
   window.head += BATCH
   window.writes += BATCH
@@ -109,7 +109,7 @@ async function write(window: Window, end: number): Promise<void> {
     await insert(window)
     const first = window.tail
     window.tail += BATCH
-    const codes = await window.index.delete(keysOf(first))
+    const codes = await window.index.deleteMany(keysOf(first))
     if (!codes.every((code) => code === ResultCode.deleted)) throw new Error('a key was not deleted')
     window.writes += BATCH
   }
@@ -125,7 +125,7 @@ async function read(window: Window, reader: number, end: number): Promise<void> 
     mine.forEach((number, i) => {
       keys.set(new Uint32Array(scatteredKeys(1, head - 1 - number, 1).buffer), i)
     })
-    const result = await window.index.get(keys)
+    const result = await window.index.getMany(keys)
     for (let i = 0; i < BATCH; i += BATCH / 16) {
       const isRight = window.content.isOf(head - 1 - mine[i], result.payload(i))
       if (!isRight) throw new Error(`a wrong answer for key ${keys[i]}`)

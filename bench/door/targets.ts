@@ -8,7 +8,7 @@ import { numberedPayloads, scatteredKeys } from '../keys.js'
 
 /** What is asked: a server by the client library of its own build, a bare `ws` that sends back what it gets, or an engine in the asking process. */
 export type Target =
-  | { readonly kind: 'server'; readonly url: string; readonly sdk: string; readonly getOne?: boolean }
+  | { readonly kind: 'server'; readonly url: string; readonly sdk: string; readonly single?: boolean }
   | { readonly kind: 'echo'; readonly url: string }
   | {
       readonly kind: 'engine'
@@ -57,17 +57,17 @@ export async function sdkOf(dist: string): Promise<Sdk> {
   return import(new URL('clients/sdk/index.js', dist).href)
 }
 
-async function openServer({ url, sdk, getOne = false }: Extract<Target, { kind: 'server' }>): Promise<Asker> {
+async function openServer({ url, sdk, single = false }: Extract<Target, { kind: 'server' }>): Promise<Asker> {
   const { connect } = await sdkOf(sdk)
   const client = await connect(url)
   const index: Index<'u32', 'u32'> = client.index<'u32', 'u32'>(INDEX)
   return {
     async ask(keys, numbers) {
-      if (getOne) {
-        const payload = await index.getOne(keys[0])
+      if (single) {
+        const payload = await index.get(keys[0])
         return check(keys, numbers, () => payload)
       }
-      const result = await index.get(keys)
+      const result = await index.getMany(keys)
       check(keys, numbers, (i) => result.payload(i))
     },
     close: () => client.close(),

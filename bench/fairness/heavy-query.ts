@@ -40,7 +40,7 @@ export function benchHeavyQuery(adapter: AdapterChoice, kind: 'hardware' | 'soft
     const [client, other] = [await connect(url), await connect(url)]
     await load(other, ROWS[kind])
     const heavy = heavyQueries(ROWS[kind])
-    const get = () => other.index('entries').get(Uint32Array.of(7))
+    const get = () => other.index('entries').getMany(Uint32Array.of(7))
     const ask = () => other.query(smallQuery()).rows()
     await get()
     await ask()
@@ -76,7 +76,7 @@ async function load(
   }
   await client.createIndex({ name: 'entries', keyType: 'u32', payloadKind: 'u32', unique: true })
   const keys = Uint32Array.from({ length: ENTRIES }, (_, i) => i)
-  await client.index('entries').insert(keys, keys)
+  await client.index('entries').insertMany(keys, keys)
 }
 
 /** A join with far more pairs than rows, and a product whose pairs are made and tested pass by pass. */

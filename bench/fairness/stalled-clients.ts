@@ -52,7 +52,7 @@ function measure(adapter: AdapterChoice, stallSeconds: number, ioThreads: number
     await client.createIndex({ name: 'numbers', keyType: 'u64', payloadKind: 'u64', unique: true })
     const keys = new BigUint64Array(scatteredKeys(2, 0, ROWS).buffer)
     const index = client.index<'u64', 'u64'>('numbers')
-    const ask = () => secondsOf(() => index.insert(keys, keys, { mode: 'replace' }))
+    const ask = () => secondsOf(() => index.putMany(keys, keys))
     await ask()
     const alone = await ask()
     const stalled = await Promise.all(Array.from({ length: CLIENTS }, () => openStalled(url)))

@@ -44,8 +44,8 @@ export async function benchPath(adapter: AdapterChoice, list: boolean): Promise<
     try {
       await client.createIndex({ name: 'path', keyType: 'u64', payloadKind: 'u64', unique: true })
       const index = client.index<'u64', 'u64'>('path')
-      await index.insert(keys(0, KEYS), payloads(0, KEYS))
-      await Promise.all(Array.from({ length: BURST }, () => index.get(keys(0, BATCH))))
+      await index.insertMany(keys(0, KEYS), payloads(0, KEYS))
+      await Promise.all(Array.from({ length: BURST }, () => index.getMany(keys(0, BATCH))))
       for (const [name, request] of Object.entries(requests(index))) {
         const functions = await functionsOf(threads, request)
         const files = new Set(functions.map(fileOf))
@@ -67,14 +67,14 @@ export async function benchPath(adapter: AdapterChoice, list: boolean): Promise<
 
 function requests(index: Index<'u64', 'u64'>): Readonly<Record<string, Request>> {
   return {
-    [`get of ${BATCH} keys`]: () => index.get(keys(0, BATCH)),
-    'get of 10 keys': () => index.get(keys(0, 10)),
-    getOne: () => index.getOne(keys(0, 1)[0]!),
-    [`getNext of ${BATCH} keys`]: () => index.getNext(keys(0, BATCH)),
-    'scan of 1000 entries': () => index.scan({ limit: 1000 }).pages().next(),
+    [`get of ${BATCH} keys`]: () => index.getMany(keys(0, BATCH)),
+    'get of 10 keys': () => index.getMany(keys(0, 10)),
+    'get of one key': () => index.get(keys(0, 1)[0]!),
+    [`getNext of ${BATCH} keys`]: () => index.getNextMany(keys(0, BATCH)),
+    'scan of 1000 entries': () => index.entries({ limit: 1000 }).pages().next(),
     [`insert of ${BATCH} keys`]: (n) => {
       const first = KEYS + n * BATCH
-      return index.insert(keys(first, BATCH), payloads(first, BATCH))
+      return index.insertMany(keys(first, BATCH), payloads(first, BATCH))
     },
   }
 }

@@ -8,7 +8,7 @@ import { ServerProcess } from '../server-process.js'
 import { cut } from './batches.js'
 import type { Batch, MissingPeer, Peer } from './peer.js'
 import { IoredisPeer, RedisPeer, startRedis } from './redis.js'
-import { GetOnePeer, HashPeer, HashProcess, WarpdexPeer } from './servers.js'
+import { HashPeer, HashProcess, SingleGetPeer, WarpdexPeer } from './servers.js'
 import { LevelPeer, LmdbFastPeer, LmdbPeer } from './stores.js'
 
 /** Keys of a batch of the load. */
@@ -68,7 +68,7 @@ export class LineUp {
       if (sorted) await insertAll((...batch) => peer.insertSorted(...batch), load())
       onRedis.push(peer, new IoredisPeer(port))
     }
-    const getOne = await GetOnePeer.open(server.url)
+    const single = await SingleGetPeer.open(server.url)
     const fast = new LmdbFastPeer(lmdb.store, payloads.width)
     const ends = [
       () => hashProcess.stop(),
@@ -78,7 +78,7 @@ export class LineUp {
       },
       ...present(redis).map(({ stop }) => stop),
     ]
-    const peers = [warpdex, getOne, hash, ...onRedis, lmdb, fast, ...present(level)]
+    const peers = [warpdex, single, hash, ...onRedis, lmdb, fast, ...present(level)]
     return new LineUp(peers, [redis, level].filter(isMissing), ends)
   }
 

@@ -25,12 +25,12 @@ abstract class ServerPeer implements Peer {
   }
 
   async read({ words }: Batch): Promise<ReadAnswer> {
-    const result = await this.index.get(column(words))
+    const result = await this.index.getMany(column(words))
     return columnAnswer(asBytes(result.payloads.array), this.payloads.width, (i) => result.has(i))
   }
 
   async insert({ words, count }: Batch, { bytes }: PayloadRows): Promise<void> {
-    await this.index.insert(column(words), this.payloads.column(bytes, count))
+    await this.index.insertMany(column(words), this.payloads.column(bytes, count))
   }
 
   async close(): Promise<void> {
@@ -63,7 +63,7 @@ export class WarpdexPeer extends ServerPeer {
   }
 
   async scan({ words }: Batch, limit: number): Promise<number> {
-    return (await this.index.scanRanges({ from: column(words), limit })).keys.length
+    return (await this.index.ranges({ from: column(words), limit })).keys.length
   }
 }
 
@@ -79,15 +79,15 @@ export class HashPeer extends ServerPeer {
 }
 
 /** Single keys by the client's call for one, which sends those of one turn of the event loop together. */
-export class GetOnePeer implements Peer {
-  readonly name = 'warpdex, getOne'
+export class SingleGetPeer implements Peer {
+  readonly name = 'warpdex, single gets'
   readonly note = 'calls of one key each, of which the client sends those of one turn in one request'
   readonly batches = [1]
   readonly #client: Client
   readonly #index: Index<'u64'>
 
-  static async open(url: string): Promise<GetOnePeer> {
-    return new GetOnePeer(await connect(url))
+  static async open(url: string): Promise<SingleGetPeer> {
+    return new SingleGetPeer(await connect(url))
   }
 
   private constructor(client: Client) {
@@ -96,7 +96,7 @@ export class GetOnePeer implements Peer {
   }
 
   async read(keys: Batch): Promise<ReadAnswer> {
-    const payload = await this.#index.getOne(bigEndianKey(keys, 0).readBigUInt64BE())
+    const payload = await this.#index.get(bigEndianKey(keys, 0).readBigUInt64BE())
     const row = typeof payload === 'bigint' ? asBytes(BigUint64Array.of(payload)) : payload
     return { row: () => (row instanceof Uint8Array ? row : undefined) }
   }

@@ -14,12 +14,13 @@ const COMMANDS: Readonly<Record<string, () => Promise<{ readonly add: Adds }>>> 
   list: () => import('./commands/list.js'),
   drop: () => import('./commands/drop.js'),
   put: () => import('./commands/put.js'),
+  insert: () => import('./commands/insert.js'),
   get: () => import('./commands/get.js'),
   next: () => import('./commands/next.js'),
   explain: () => import('./commands/explain.js'),
-  scan: () => import('./commands/scan.js'),
+  entries: () => import('./commands/entries.js'),
   query: () => import('./commands/query.js'),
-  del: () => import('./commands/del.js'),
+  delete: () => import('./commands/delete.js'),
   import: () => import('./commands/import.js'),
   relations: () => import('./commands/relations.js'),
   stats: () => import('./commands/stats.js'),
@@ -82,7 +83,7 @@ function report(thrown: unknown): void {
 const command = process.argv[2] ?? ''
 process.title = /^[a-z]+$/.test(command) ? `warpdex ${command}` : 'warpdex'
 
-// `warpdex scan … | head` ends the reading of standard output early, which is no error.
+// `warpdex entries … | head` ends the reading of standard output early, which is no error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(ExitCode.done)
   // Work that waits for the output to be taken would not end by itself.

@@ -31,7 +31,7 @@ export async function walk(
   const { count, width } = from
   const walks = Array.from({ length: count }, (): WalkedEntry[] => [])
   const ended = new Set<number>()
-  const first = await index.get(from.keys, { sequences: true })
+  const first = await index.getMany(from.keys, { sequences: true })
   const row = payloads.rows(first.payloads)
   for (const [i, entries] of walks.entries()) {
     const words = from.words.slice(i * width, (i + 1) * width)
@@ -43,7 +43,7 @@ export async function walk(
     sequences: first.sequences,
   }
   while (at.numbers.length > 0) {
-    const next = await index.getNext(at.keys, { sequences: at.sequences })
+    const next = await index.getNextMany(at.keys, { sequences: at.sequences })
     const row = payloads.rows(next.payloads)
     const going: number[] = []
     for (const [i, number] of at.numbers.entries()) {

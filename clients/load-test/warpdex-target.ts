@@ -73,24 +73,24 @@ export class WarpdexTarget implements Target {
   }
 
   async read({ keys }: KeyColumn): Promise<ReadAnswer> {
-    const result = await this.#index.get(keys)
+    const result = await this.#index.getMany(keys)
     const row = this.#payloads.rows(result.payloads)
     return { row: (i) => (result.has(i) ? row(i) : undefined) }
   }
 
   async update({ keys, count }: KeyColumn, { bytes }: PayloadRows): Promise<void> {
     const payloads = this.#payloads.column(bytes, count)
-    const codes = await this.#index.insert(keys, payloads, { mode: 'replace' })
+    const codes = await this.#index.putMany(keys, payloads)
     countCodes(codes, ResultCode.replaced, ResultCode.inserted)
   }
 
   async insert({ keys, count }: KeyColumn, { bytes }: PayloadRows): Promise<number> {
-    const codes = await this.#index.insert(keys, this.#payloads.column(bytes, count))
+    const codes = await this.#index.insertMany(keys, this.#payloads.column(bytes, count))
     return countCodes(codes, ResultCode.inserted, ResultCode.exists)
   }
 
   async scan({ keys, width }: KeyColumn, limit: number): Promise<ScanAnswer> {
-    const page = await this.#index.scanRanges({ from: keys, limit })
+    const page = await this.#index.ranges({ from: keys, limit })
     return {
       offsets: page.offsets,
       words: keyWords(page.keys, width),

@@ -10,11 +10,12 @@ import {
   runLoad,
 } from '../../protocol/load.js'
 import { shown } from '../../protocol/shown.js'
-import { INSERT_MODES, type IndexDefinition, type InsertMode, type KeyType } from '../../protocol/types.js'
+import type { IndexDefinition, KeyType } from '../../protocol/types.js'
 import { itemBytes, type WriteItems } from '../../protocol/write-pieces.js'
 import { CALL_OPTIONS, CALLBACK, type CallOptions, type Kinds, oneOf } from './call-options.js'
 import type { IndexCalls } from './index-calls.js'
 import { type Keys, keyColumn } from './keys.js'
+import { type IfExists, MODES } from './options.js'
 import { type PayloadsInput, payloadColumn } from './payload-column.js'
 import { type Reply, readNumbers } from './reply.js'
 
@@ -31,8 +32,8 @@ export type LoadSource<K extends KeyType = KeyType> =
   | AsyncIterable<LoadBatch<K>>
 
 export interface LoadOptions extends CallOptions {
-  /** What becomes of payloads that a key has; by default they stay. */
-  readonly mode?: InsertMode | undefined
+  /** `add` by default. */
+  readonly ifExists?: IfExists | undefined
   /** Told of all that is durable so far, every few megabytes. What it throws ends the load. */
   readonly onProgress?: ((stored: LoadResult) => void) | undefined
   /** Milliseconds for each part of the load, a few megabytes, from sending it to its being durable. */
@@ -42,7 +43,7 @@ export interface LoadOptions extends CallOptions {
 }
 
 export const LOAD_OPTIONS: Kinds<LoadOptions> = {
-  mode: oneOf(INSERT_MODES),
+  ifExists: oneOf(Object.keys(MODES)),
   onProgress: CALLBACK,
   ...CALL_OPTIONS,
 }
@@ -64,7 +65,7 @@ export async function bulkLoad<K extends KeyType>(
   options: LoadOptions,
 ): Promise<LoadResult> {
   const { connection } = calls
-  const { mode, deadline, onProgress, signal } = options
+  const { ifExists = 'add', deadline, onProgress, signal } = options
   const definition = await calls.latest(connection.bounds({ signal }))
   let after: number | undefined
   const load = () =>
@@ -76,7 +77,13 @@ export async function bulkLoad<K extends KeyType>(
         const behind = after === undefined ? undefined : wholeNumber(after)
         after = writeId
         const columns = { ...part, after: behind }
-        const call = { op: 'load', mode, writeId, count: countOf(part.keys), columns } as const
+        const call = {
+          op: 'load',
+          mode: MODES[ifExists],
+          writeId,
+          count: countOf(part.keys),
+          columns,
+        } as const
         // The signal ends the load between its parts, so that it is known which ones are stored.
         const bounds = connection.bounds({ deadline }, true)
         return readCounts(await calls.goOn(definition, () => calls.request(definition, call, bounds)))

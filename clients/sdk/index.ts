@@ -43,21 +43,19 @@ export type { ScalarKey } from '../../protocol/tuple-key.js'
 export {
   type FixedKeyType,
   type IndexDefinition,
-  type InsertMode,
   type KeyType,
   type PayloadKind,
   ResultCode,
   type ScalarKeyType,
   type TupleKeyType,
   type VariableKeyType,
-  WriteOp,
 } from '../../protocol/types.js'
 export { arrowDefinition, toArrow } from './arrow.js'
 export type { LoadBatch, LoadOptions, LoadSource } from './bulk-load.js'
 export type { CallOptions } from './call-options.js'
 export { type Client, connect } from './client.js'
 export type { Key, KeyEnd, KeyInput, KeyPrefix, Keys } from './keys.js'
-export type { ConnectOptions, FindOptions, ReconnectOptions } from './options.js'
+export type { ConnectOptions, FindOptions, IfExists, ReconnectOptions } from './options.js'
 export type { Blob, PayloadInput, PayloadsInput } from './payload-column.js'
 export {
   type Columns,
@@ -100,5 +98,5 @@ export type {
   StoredKeys,
 } from './results.js'
 export type { Scan, ScanEntry, ScanOptions } from './scan.js'
-export { type MixedWrite, type PayloadToStore, WriteBatch } from './write-batch.js'
+export type { PayloadToStore, WriteBatch } from './write-batch.js'
 export { BatchError } from './writes.js'

@@ -92,12 +92,13 @@ export function keyColumn(keys: AnyKeys, definition: IndexDefinition, areEnds = 
 /**
  * Checks the key of a call that takes one.
  *
+ * @param what the method's name
  * @throws WarpdexError as `keyColumn` does
  */
-export function checkKey(key: AnyKey, definition: IndexDefinition): void {
+export function checkKey(key: AnyKey, what: string, definition: IndexDefinition): void {
   if (key === undefined || (Array.isArray(key) && !isTupleKeyType(definition.keyType))) {
     throw badRequest(
-      `getOne takes a single key, such as ${example(definition)}, not ${shown(key)}; get takes a list of keys`,
+      `${what} takes a single key, such as ${example(definition)}, not ${shown(key)}; ${what}Many takes a list of keys`,
     )
   }
   keyColumn([key], definition)
@@ -172,7 +173,7 @@ function wrongColumn(keys: unknown, definition: IndexDefinition, column: string)
 
 function adviceFor(keys: unknown): string {
   if (typeof keys === 'string' || typeof keys === 'number' || typeof keys === 'bigint') {
-    return `; a single key is a list of one, [${shown(keys)}], or is given to getOne`
+    return `; a single key is a list of one, [${shown(keys)}], or is given to get, put, insert or delete`
   }
   return isIterable(keys) ? '; Array.from makes a list of it' : ''
 }

@@ -6,10 +6,11 @@ import {
   RESOLUTIONS,
   STRATEGIES,
   STRUCTURES,
+  type Traversal,
   type TreeLayout,
 } from '../../protocol/traversal.js'
-import type { TraversalOptions } from '../../protocol/traversal-options.js'
-import { INSERT_MODES, type IndexDefinition, type InsertMode } from '../../protocol/types.js'
+import { parseTraversal, type TraversalOptions } from '../../protocol/traversal-options.js'
+import type { IndexDefinition, InsertMode } from '../../protocol/types.js'
 import {
   ANYTHING,
   BYTES,
@@ -37,6 +38,12 @@ export const FIND_OPTIONS: Kinds<FindOptions> = {
   strategy: oneOf(STRATEGIES),
   resolution: oneOf(RESOLUTIONS),
   ...CALL_OPTIONS,
+}
+
+/** @throws WarpdexError `BAD_REQUEST` for what does not go together */
+export function traversalOf(options: TraversalOptions): Traversal | undefined {
+  const isNamed = options.strategy !== undefined || options.resolution !== undefined
+  return isNamed ? parseTraversal(options) : undefined
 }
 
 /** Options of a call that creates something; with `ifNotExists` an equal one that is there already is right. */
@@ -130,7 +137,7 @@ export function checkConnect(url: unknown, options: ConnectOptions): void {
 
 /** Options of a get. */
 export interface GetOptions extends FindOptions {
-  /** Whether the result has `sequences`, from which `getNext` goes on. */
+  /** Whether the result has `sequences`, from which `getNextMany` goes on. */
   readonly sequences?: boolean | undefined
 }
 
@@ -149,11 +156,25 @@ const SEQUENCES: Kind = {
 
 export const NEXT_OPTIONS: Kinds<NextOptions> = { reverse: FLAG, sequences: SEQUENCES, ...FIND_OPTIONS }
 
-export interface InsertOptions extends FindOptions {
-  readonly mode?: InsertMode | undefined
+/**
+ * What becomes of a payload whose key is there already: `add` puts it behind those that the key has, unless the index is unique; `keep`
+ * leaves the key as it is; `replace` puts it in the place of all that the key has.
+ */
+export type IfExists = 'add' | 'keep' | 'replace'
+
+/** How requests say it. */
+export const MODES: { readonly [What in IfExists]: InsertMode } = {
+  add: 'append',
+  keep: 'ifAbsent',
+  replace: 'replace',
 }
 
-export const INSERT_OPTIONS: Kinds<InsertOptions> = { mode: oneOf(INSERT_MODES), ...FIND_OPTIONS }
+export interface InsertOptions extends FindOptions {
+  /** `add` by default. What overwrites is called `put`. */
+  readonly ifExists?: Exclude<IfExists, 'replace'> | undefined
+}
+
+export const INSERT_OPTIONS: Kinds<InsertOptions> = { ifExists: oneOf(['add', 'keep']), ...FIND_OPTIONS }
 
 export interface DeleteOptions extends FindOptions {
   /** One a key: only those that equal it are deleted. */

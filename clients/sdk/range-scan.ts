@@ -109,7 +109,7 @@ export function firstPage<K extends KeyType, P extends PayloadKind>(
   const { limit } = options
   const ranges = rangesOf(options, limit, known)
   if (options.from === undefined && options.to === undefined) {
-    throw badRequest('ranges need from, to or both; scan() goes through a whole index')
+    throw badRequest('ranges need from, to or both; entries() goes through a whole index')
   }
   if (!Number.isInteger(limit) || limit < 1 || limit > LIMITS.scanEntries) {
     throw badRequest(`the limit of ranges is 1 to ${LIMITS.scanEntries} entries, not ${limit}`)

@@ -2,8 +2,7 @@ import { asBytes, countOf } from '../../protocol/columns.js'
 import { badRequest } from '../../protocol/errors.js'
 import type { LoadResult } from '../../protocol/load.js'
 import type { IndexStats } from '../../protocol/replies.js'
-import type { Explanation, Traversal } from '../../protocol/traversal.js'
-import { parseTraversal, type TraversalOptions } from '../../protocol/traversal-options.js'
+import type { Explanation } from '../../protocol/traversal.js'
 import { type IndexDefinition, type KeyType, type PayloadKind, SEQUENCE_BYTES } from '../../protocol/types.js'
 import { bulkLoad, LOAD_OPTIONS, type LoadOptions, type LoadSource } from './bulk-load.js'
 import { type Bounds, CALL_OPTIONS, type CallOptions, checkOptions, withinBounds } from './call-options.js'
@@ -20,15 +19,17 @@ import {
   type GetOptions,
   INSERT_OPTIONS,
   type InsertOptions,
+  MODES,
   NEXT_OPTIONS,
   type NextOptions,
+  traversalOf,
 } from './options.js'
 import { type PayloadsInput, payloadColumn } from './payload-column.js'
 import { firstPage, RANGES_OPTIONS, type RangesOptions, type RangesPage } from './range-scan.js'
 import { each, eachEntry, readBitmap, readGroups, readKeys, readNumbers, readPayloads } from './reply.js'
 import { GetAllResult, GetResult, NextResult, type Payload } from './results.js'
 import { Scan, type ScanOptions } from './scan.js'
-import { checkMixedWrite, filledPayloads, type MixedWrite, opColumn, type WriteBatch } from './write-batch.js'
+import { WriteBatch } from './write-batch.js'
 import { sendWrite } from './writes.js'
 
 /**
@@ -66,15 +67,15 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   /**
    * The first payload of each key.
    *
-   * @param options with `sequences` the result has a sequence number for each, from which `getNext` goes on
+   * @param options with `sequences` the result has a sequence number for each, from which `getNextMany` goes on
    */
-  get(keys: Keys<K>, options: GetOptions = {}): Promise<GetResult<P>> {
-    return this.#calls.begin('get', options, GET_OPTIONS, (known, bounds) =>
+  getMany(keys: Keys<K>, options: GetOptions = {}): Promise<GetResult<P>> {
+    return this.#calls.begin('getMany', options, GET_OPTIONS, (known, bounds) =>
       this.#get(keys, { traversal: traversalOf(options), withSequences: options.sequences }, known, bounds),
     )
   }
 
-  /** How a get of these keys, one at least and no more than a request takes, would be done, and why. */
+  /** How a `getMany` of these keys, one at least and no more than a request takes, would be done, and why. */
   explain(keys: Keys<K>, options: FindOptions = {}): Promise<Explanation> {
     return this.#calls.begin('explain', options, FIND_OPTIONS, async (known, bounds) => {
       const call = { op: 'explain', traversal: traversalOf(options), ...keysOf(keys, known) } as const
@@ -84,10 +85,10 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   }
 
   /** The first payload of one key, or undefined. Calls of the same turn share a request. */
-  getOne(key: KeyInput<K>, options: CallOptions = {}): Promise<Payload<P> | undefined> {
-    return this.#calls.begin('getOne', options, CALL_OPTIONS, (known, bounds) => {
+  get(key: KeyInput<K>, options: CallOptions = {}): Promise<Payload<P> | undefined> {
+    return this.#calls.begin('get', options, CALL_OPTIONS, (known, bounds) => {
       // A key that does not fit must not spoil the request that it would share.
-      checkKey(key, known)
+      checkKey(key, 'get', known)
       return withinBounds<Payload<P> | undefined>(bounds, (resolve, reject) => {
         const gets = this.#single?.known === known ? this.#single : this.#gather(known)
         gets.keys.push(key)
@@ -97,8 +98,8 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   }
 
   /** All payloads of each key. */
-  getAll(keys: Keys<K>, options: CallOptions = {}): Promise<GetAllResult<P>> {
-    return this.#calls.begin('getAll', options, CALL_OPTIONS, (known, bounds) =>
+  getAllMany(keys: Keys<K>, options: CallOptions = {}): Promise<GetAllResult<P>> {
+    return this.#calls.begin('getAllMany', options, CALL_OPTIONS, (known, bounds) =>
       this.#calls.ask(known, { op: 'getAll', ...keysOf(keys, known) }, bounds, (parts) => {
         return new GetAllResult(readGroups(parts), readPayloads(parts, known, eachEntry))
       }),
@@ -106,8 +107,8 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   }
 
   /** The number of payloads of each key. */
-  count(keys: Keys<K>, options: CallOptions = {}): Promise<Uint32Array> {
-    return this.#calls.begin('count', options, CALL_OPTIONS, (known, bounds) =>
+  countMany(keys: Keys<K>, options: CallOptions = {}): Promise<Uint32Array> {
+    return this.#calls.begin('countMany', options, CALL_OPTIONS, (known, bounds) =>
       this.#calls.ask(known, { op: 'count', ...keysOf(keys, known) }, bounds, (parts) =>
         readNumbers(parts, 'counts'),
       ),
@@ -120,8 +121,8 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    * @param options with `sequences` (one a key) the search continues within the payloads of the key, after that one. A walk by the keys and
    * sequences of one result after the other comes by everything that is there all along exactly once.
    */
-  getNext(keys: Keys<K>, options: NextOptions = {}): Promise<NextResult<K, P>> {
-    return this.#calls.begin('getNext', options, NEXT_OPTIONS, (known, bounds) => {
+  getNextMany(keys: Keys<K>, options: NextOptions = {}): Promise<NextResult<K, P>> {
+    return this.#calls.begin('getNextMany', options, NEXT_OPTIONS, (known, bounds) => {
       const { reverse, sequences } = options
       const { count, columns } = keysOf(keys, known)
       if (sequences !== undefined && sequences.length !== count) {
@@ -147,7 +148,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   }
 
   /** Entries in the order of their keys, those of one key in the order in which they were inserted. */
-  scan(options: ScanOptions<K> = {}): Scan<K, P> {
+  entries(options: ScanOptions<K> = {}): Scan<K, P> {
     return new Scan<K, P>(this.#calls, options)
   }
 
@@ -155,29 +156,49 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    * The first entries of each of many ranges, in as few requests as it takes. `next()` of the page that comes back continues
    * all ranges that have more.
    */
-  async scanRanges(options: RangesOptions<K>): Promise<RangesPage<K, P>> {
+  async ranges(options: RangesOptions<K>): Promise<RangesPage<K, P>> {
     if (Object(options).prefix !== undefined) {
       throw badRequest(
-        'scanRanges has from and to, and no prefix; scan({prefix}) goes through the keys that begin with one, and leading parts of tuples as from and to are prefixes',
+        'ranges has from and to, and no prefix; entries({prefix}) goes through the keys that begin with one, and leading parts of tuples as from and to are prefixes',
       )
     }
-    return this.#calls.begin('scanRanges', options, RANGES_OPTIONS, (known, bounds) =>
+    return this.#calls.begin('ranges', options, RANGES_OPTIONS, (known, bounds) =>
       firstPage<K, P>(this.#calls, options, known, bounds),
     )
   }
 
   /**
-   * Stores one payload a key. A batch over the limits of a request goes out in several, one after the other, and ahead of all later
-   * requests to the index.
+   * Adds one payload a key, to those that the key has unless the index is unique: then, or where `ifExists` is `keep`, a key that is there
+   * stays as it is. A batch over the limits of a request goes out in several, one after the other, and ahead of all later requests to
+   * the index.
    *
    * @returns a ResultCode for each item
    * @throws BatchError where it goes out in several requests: it says how many of the first items are stored
    */
-  insert(keys: Keys<K>, payloads: PayloadsInput, options: InsertOptions = {}): Promise<Uint8Array> {
-    return this.#calls.begin('insert', options, INSERT_OPTIONS, (known, bounds) => {
-      const { mode } = options
+  insertMany(keys: Keys<K>, payloads: PayloadsInput, options: InsertOptions = {}): Promise<Uint8Array> {
+    return this.#calls.begin('insertMany', options, INSERT_OPTIONS, (known, bounds) => {
+      const mode = MODES[options.ifExists ?? 'add']
       const traversal = traversalOf(options)
       const write = { op: 'insert', mode, traversal, ...itemsOf(keys, payloads, known) } as const
+      return sendWrite(this.#calls, write, known, bounds)
+    })
+  }
+
+  /**
+   * Puts one payload a key in the place of all that the key has. Large batches go out as those of `insertMany` do.
+   *
+   * @returns a ResultCode for each item
+   * @throws BatchError as `insertMany` does
+   */
+  putMany(keys: Keys<K>, payloads: PayloadsInput, options: FindOptions = {}): Promise<Uint8Array> {
+    return this.#calls.begin('putMany', options, FIND_OPTIONS, (known, bounds) => {
+      const traversal = traversalOf(options)
+      const write = {
+        op: 'insert',
+        mode: MODES.replace,
+        traversal,
+        ...itemsOf(keys, payloads, known),
+      } as const
       return sendWrite(this.#calls, write, known, bounds)
     })
   }
@@ -195,13 +216,13 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
 
   /**
    * Deletes all payloads of each key or, with `payloads` (one a key), those that equal the given one. Large batches go out as those of
-   * `insert` do.
+   * `insertMany` do.
    *
    * @returns a ResultCode for each item
-   * @throws BatchError as `insert` does
+   * @throws BatchError as `insertMany` does
    */
-  delete(keys: Keys<K>, options: DeleteOptions = {}): Promise<Uint8Array> {
-    return this.#calls.begin('delete', options, DELETE_OPTIONS, (known, bounds) => {
+  deleteMany(keys: Keys<K>, options: DeleteOptions = {}): Promise<Uint8Array> {
+    return this.#calls.begin('deleteMany', options, DELETE_OPTIONS, (known, bounds) => {
       const { payloads } = options
       const items = payloads === undefined ? keysOf(keys, known) : itemsOf(keys, payloads, known)
       const write = { op: 'delete', traversal: traversalOf(options), ...items } as const
@@ -209,26 +230,9 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     })
   }
 
-  /**
-   * Applies an ordered mix of writes, all or none.
-   *
-   * @returns a ResultCode for each item
-   */
-  async write(batch: WriteBatch<K, P> | MixedWrite<K>, options: FindOptions = {}): Promise<Uint8Array> {
-    checkMixedWrite(batch)
-    return this.#calls.begin('write', options, FIND_OPTIONS, (known, bounds) => {
-      const keys = keyColumn(batch.keys, known)
-      const count = countOf(keys)
-      const ops = opColumn(batch.ops, count)
-      const payloads = filledPayloads(batch.payloads, ops, known)
-      const columns = {
-        ops: { bytes: ops, width: 1 },
-        keys,
-        payloads: payloads && payloadColumn(payloads, known, count),
-      }
-      const write = { op: 'write', traversal: traversalOf(options), count, columns } as const
-      return sendWrite(this.#calls, write, known, bounds)
-    })
+  /** An ordered mix of writes, which is gathered item by item, and applied as a whole by its `write()`. */
+  batch(): WriteBatch<K, P> {
+    return new WriteBatch<K, P>(this.#calls)
   }
 
   /** Begins to gather single gets, which leave before the next request to the index or at the end of the turn. */
@@ -272,12 +276,6 @@ interface SingleGets<K extends KeyType, P extends PayloadKind> {
     readonly resolve: (payload: Payload<P> | undefined) => void
     readonly reject: (reason: unknown) => void
   }[]
-}
-
-/** @throws WarpdexError `BAD_REQUEST` for what does not go together */
-function traversalOf(options: TraversalOptions): Traversal | undefined {
-  const isNamed = options.strategy !== undefined || options.resolution !== undefined
-  return isNamed ? parseTraversal(options) : undefined
 }
 
 function keysOf(keys: AnyKeys, definition: IndexDefinition) {

@@ -135,7 +135,7 @@ export class GetResult<P extends PayloadKind> {
   readonly found: Uint8Array
   /** One payload a key: zeros, or no bytes, where there is none. */
   readonly payloads: Payloads<P>
-  /** Sequence number of each payload among its key's, where they were asked for: with its key, where `getNext` goes on. */
+  /** Sequence number of each payload among its key's, where they were asked for: with its key, where `getNextMany` goes on. */
   readonly sequences: Uint32Array | undefined
 
   constructor(found: Uint8Array, payloads: Payloads<P>, sequences?: Uint32Array) {

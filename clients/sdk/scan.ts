@@ -62,7 +62,7 @@ export class Scan<K extends KeyType, P extends PayloadKind> implements AsyncIter
 
   /** @throws WarpdexError `BAD_REQUEST` */
   constructor(calls: IndexCalls, options: ScanOptions<K>) {
-    checkOptions(options, SCAN_OPTIONS, 'scan')
+    checkOptions(options, SCAN_OPTIONS, 'entries')
     const { pageSize = PAGE_ENTRIES } = options
     if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > LIMITS.scanEntries) {
       throw badRequest(`a page has 1 to ${LIMITS.scanEntries} entries, not ${pageSize}`)

@@ -1,5 +1,4 @@
-import { badRequest } from '../../protocol/errors.js'
-import { isList, shown } from '../../protocol/shown.js'
+import { countOf } from '../../protocol/columns.js'
 import {
   type IndexDefinition,
   type KeyType,
@@ -8,8 +7,11 @@ import {
   WriteOp,
 } from '../../protocol/types.js'
 import { ANYTHING, checkOptions, type Kinds } from './call-options.js'
-import type { Key, Keys } from './keys.js'
-import type { PayloadInput, PayloadsInput } from './payload-column.js'
+import type { IndexCalls } from './index-calls.js'
+import { type Key, keyColumn } from './keys.js'
+import { FIND_OPTIONS, type FindOptions, INSERT_OPTIONS, type InsertOptions, traversalOf } from './options.js'
+import { type PayloadInput, payloadColumn } from './payload-column.js'
+import { sendWrite } from './writes.js'
 
 /** A payload that a caller may give for an index of the kind. */
 export type PayloadToStore<P extends PayloadKind> = P extends 'u32'
@@ -18,92 +20,81 @@ export type PayloadToStore<P extends PayloadKind> = P extends 'u32'
     ? bigint | number
     : Uint8Array | string
 
-/** A mixed write as columns, or as lists. */
-export interface MixedWrite<K extends KeyType> {
-  /** A WriteOp an item. */
-  readonly ops: Uint8Array | readonly WriteOp[]
-  readonly keys: Keys<K>
-  /** One an item; needed unless every item is deleteKey, for which it is ignored. */
-  readonly payloads?: PayloadsInput | undefined
+/** How an item of a batch is inserted. */
+type InsertItemOptions = Pick<InsertOptions, 'ifExists'>
+const INSERT_ITEM: Kinds<InsertItemOptions> = { ifExists: INSERT_OPTIONS.ifExists }
+
+/** What an item of a batch deletes. */
+interface DeleteItemOptions<P extends PayloadKind> {
+  /** Only the payloads of the key that equal it. */
+  readonly payload?: PayloadToStore<P> | undefined
 }
+const DELETE_ITEM: Kinds<DeleteItemOptions<PayloadKind>> = { payload: ANYTHING }
 
-const FIELDS: Kinds<MixedWrite<KeyType>> = { ops: ANYTHING, keys: ANYTHING, payloads: ANYTHING }
-
-/** An ordered mix of writes to one index, gathered item by item; `Index.write` applies it as a whole. */
+/** An ordered mix of writes to one index, gathered item by item. */
 export class WriteBatch<K extends KeyType, P extends PayloadKind> {
-  readonly ops: WriteOp[] = []
-  readonly keys: Key<K>[] = []
-  readonly payloads: (PayloadToStore<P> | undefined)[] = []
+  readonly #calls: IndexCalls
+  readonly #ops: WriteOp[] = []
+  readonly #keys: Key<K>[] = []
+  readonly #payloads: (PayloadInput | undefined)[] = []
 
-  /** Adds a payload to the key; an item of a unique index that is there stays as it is. */
-  insert(key: Key<K>, payload: PayloadToStore<P>): this {
-    return this.#add(WriteOp.insert, key, payload)
+  constructor(calls: IndexCalls) {
+    this.#calls = calls
+  }
+
+  /** How many items it has. */
+  get length(): number {
+    return this.#ops.length
   }
 
   /** Puts a payload in the place of all that the key has. */
-  replace(key: Key<K>, payload: PayloadToStore<P>): this {
+  put(key: Key<K>, payload: PayloadToStore<P>): this {
     return this.#add(WriteOp.replace, key, payload)
   }
 
-  /** Adds a payload to a key that has none. */
-  insertIfAbsent(key: Key<K>, payload: PayloadToStore<P>): this {
-    return this.#add(WriteOp.insertIfAbsent, key, payload)
+  /** Adds a payload as `Index.insertMany` does. */
+  insert(key: Key<K>, payload: PayloadToStore<P>, options: InsertItemOptions = {}): this {
+    checkOptions(options, INSERT_ITEM, 'insert')
+    return this.#add(options.ifExists === 'keep' ? WriteOp.insertIfAbsent : WriteOp.insert, key, payload)
   }
 
-  /** Deletes all payloads of the key. */
-  deleteKey(key: Key<K>): this {
-    return this.#add(WriteOp.deleteKey, key, undefined)
+  /** Deletes all payloads of the key or, with `payload`, those that equal it. */
+  delete(key: Key<K>, options: DeleteItemOptions<P> = {}): this {
+    checkOptions(options, DELETE_ITEM, 'delete')
+    const { payload } = options
+    return this.#add(payload === undefined ? WriteOp.deleteKey : WriteOp.deletePair, key, payload)
   }
 
-  /** Deletes the payloads of the key that equal the given one. */
-  deletePair(key: Key<K>, payload: PayloadToStore<P>): this {
-    return this.#add(WriteOp.deletePair, key, payload)
+  /**
+   * Applies the items in their order, all or none.
+   *
+   * @returns a ResultCode for each item
+   */
+  write(options: FindOptions = {}): Promise<Uint8Array> {
+    return this.#calls.begin('write', options, FIND_OPTIONS, (known, bounds) => {
+      const keys = keyColumn(this.#keys, known)
+      const count = countOf(keys)
+      const ops = { bytes: Uint8Array.from(this.#ops), width: 1 }
+      const columns = { ops, keys, payloads: payloadColumn(this.#filledPayloads(known), known, count) }
+      const write = { op: 'write', traversal: traversalOf(options), count, columns } as const
+      return sendWrite(this.#calls, write, known, bounds)
+    })
   }
 
-  #add(op: WriteOp, key: Key<K>, payload: PayloadToStore<P> | undefined): this {
-    this.ops.push(op)
-    this.keys.push(key)
-    this.payloads.push(payload)
+  #add(op: WriteOp, key: Key<K>, payload: PayloadInput | undefined): this {
+    this.#ops.push(op)
+    this.#keys.push(key)
+    this.#payloads.push(payload)
     return this
   }
-}
 
-/** @throws WarpdexError `BAD_REQUEST` for what is no mixed write */
-export function checkMixedWrite(batch: WriteBatch<KeyType, PayloadKind> | MixedWrite<KeyType>): void {
-  if (batch instanceof WriteBatch) return
-  if (typeof batch !== 'object' || batch === null || Array.isArray(batch)) {
-    const right =
-      'new WriteBatch().insert(key, payload).deleteKey(another), or columns as {ops, keys, payloads}'
-    throw badRequest(`write takes a batch such as ${right}, not ${shown(batch)}`)
+  /** The payloads, with something in the place of those that deletions of keys have none of. */
+  #filledPayloads({ payloadKind }: IndexDefinition): PayloadInput[] {
+    const isNumber = payloadKind === 'u32' || payloadKind === 'u64'
+    const none = isNumber ? 0 : new Uint8Array(payloadBytes(payloadKind) ?? 0)
+    // What is missing elsewhere is refused with what does not fit.
+    return this.#payloads.map((payload, i) =>
+      this.#ops[i] === WriteOp.deleteKey ? none : payload,
+    ) as PayloadInput[]
   }
-  checkOptions(batch, FIELDS, 'write', 'field')
-}
-
-/** @throws WarpdexError `BAD_REQUEST` for what is no WriteOp, or not one for each of `count` keys */
-export function opColumn(ops: Uint8Array | readonly WriteOp[], count: number): Uint8Array {
-  if (!(ops instanceof Uint8Array) && !Array.isArray(ops)) {
-    throw badRequest(`ops are a Uint8Array or a list of a WriteOp for each key, not ${shown(ops)}`)
-  }
-  if (ops.length !== count) throw badRequest(`${count} keys came with ${ops.length} ops; each needs one`)
-  const unknown = ops.findIndex((op) => !CODES.includes(op))
-  if (unknown < 0) return Uint8Array.from(ops)
-  const right = Object.entries(WriteOp).map(([name, code]) => `WriteOp.${name} (${code})`)
-  throw badRequest(`op ${unknown} is ${shown(ops[unknown])}; an op is one of ${right.join(', ')}`)
-}
-
-const CODES: readonly number[] = Object.values(WriteOp)
-
-/** The payloads of a mixed write; in a list those of deletions of keys, which have none, are filled up. */
-export function filledPayloads(
-  payloads: MixedWrite<KeyType>['payloads'] | readonly (PayloadInput | undefined)[],
-  ops: Uint8Array,
-  { payloadKind }: IndexDefinition,
-): PayloadsInput | undefined {
-  if (!isList(payloads)) return payloads
-  const none =
-    payloadKind === 'u32' || payloadKind === 'u64' ? 0 : new Uint8Array(payloadBytes(payloadKind) ?? 0)
-  // What is missing elsewhere is refused with the others.
-  return Array.from(payloads, (payload, i) =>
-    ops[i] === WriteOp.deleteKey ? none : payload,
-  ) as PayloadInput[]
 }

@@ -21,8 +21,8 @@ export async function startAndStop(directory: string, times: number): Promise<st
       { ifNotExists: true },
     )
     const index = client.index<'u32', 'u32'>('a')
-    await index.insert([i], [i * 7])
-    const found = await index.get(Array.from({ length: i + 1 }, (_, key) => key))
+    await index.insertMany([i], [i * 7])
+    const found = await index.getMany(Array.from({ length: i + 1 }, (_, key) => key))
     for (let key = 0; key <= i; key++) {
       if (found.payload(key) !== key * 7) throw new Error(`start ${i}: key ${key} has ${found.payload(key)}`)
     }
@@ -31,7 +31,7 @@ export async function startAndStop(directory: string, times: number): Promise<st
   }
   const server = await startServer(config)
   const client = await connect(server.url)
-  await client.index('a').count([1])
+  await client.index('a').countMany([1])
   await setTimeout(1000)
   const before = process.cpuUsage()
   await setTimeout(IDLE_MS)

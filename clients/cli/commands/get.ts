@@ -62,10 +62,10 @@ async function lookUp(
     throw badRequest(`--all takes no ${sequences ? '--sequences' : '--strategy'}; leave one of them out`)
   }
   if (all) {
-    const result = await index.getAll(keys)
+    const result = await index.getAllMany(keys)
     return keys.map((_, i) => ({ payloads: result.of(i) }))
   }
-  const result = await index.get(keys, { strategy, resolution, sequences })
+  const result = await index.getMany(keys, { strategy, resolution, sequences })
   return keys.map((_, i) =>
     result.has(i) ? { payloads: [result.payloads.at(i)], sequence: result.sequences?.[i] } : { payloads: [] },
   )

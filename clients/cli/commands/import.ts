@@ -1,10 +1,5 @@
 import { badRequest } from '../../../protocol/errors.js'
-import {
-  INSERT_MODES,
-  type IndexDefinition,
-  type InsertMode,
-  isFixedKeyType,
-} from '../../../protocol/types.js'
+import { type IndexDefinition, isFixedKeyType } from '../../../protocol/types.js'
 import { LoadError, type LoadResult } from '../../sdk/index.js'
 import { argument, command, flag, type Given, text } from '../command.js'
 import { parseColumnSpec } from '../import/column-spec.js'
@@ -17,11 +12,8 @@ import { grouped, printLines } from '../output.js'
 import { type Progress, showProgress } from '../progress.js'
 import { CLIENT_OPTIONS, withClient, withIndex } from '../session.js'
 
-/** What becomes of payloads that a key has, unless it is said. */
-const DEFAULT_MODE: InsertMode = 'append'
-
 /** What says something of a file for an index, and nothing of one for a relation. */
-const OF_INDEXES = ['separator', 'key-column', 'payload-column', 'mode', 'hex'] as const
+const OF_INDEXES = ['separator', 'key-column', 'payload-column', 'if-exists', 'hex'] as const
 
 /** Bad lines that are reported one by one. */
 const REPORTED_BAD_LINES = 10
@@ -51,9 +43,9 @@ const OPTIONS = {
   ),
   'key-column': { ...text('CSV: name of the column with the keys'), implies: 'payload-column' },
   'payload-column': { ...text('CSV: that with the payloads'), implies: 'key-column' },
-  mode: {
-    choices: INSERT_MODES,
-    describe: `What becomes of payloads that a key has [${DEFAULT_MODE}]`,
+  'if-exists': {
+    choices: ['add', 'keep', 'replace'],
+    describe: 'What becomes of a payload whose key is there already [add]',
   },
   // Without a default, which would count as given beside --relation.
   hex: {
@@ -86,14 +78,20 @@ export const add = command({
 })
 
 async function importIndex(options: ImportOptions, signal: AbortSignal): Promise<void> {
-  const { file, mode = DEFAULT_MODE, hex = false } = options
+  const { file, ifExists = 'add', hex = false } = options
   if (file === undefined) throw badRequest('name the file behind the index, or a --relation')
   return withIndex(options, async (index, definition) => {
     const text = await openText(file, signal)
     const progress = showProgress(`importing into ${definition.name}`, text.size)
     const bad = badLines(options.skipBad)
     const onProgress = (stored: LoadResult) => progress.update(text.read(), rate(stored))
-    const importer = new Importer(index, definition, { mode, hex, onBadLine: bad.report, onProgress, signal })
+    const importer = new Importer(index, definition, {
+      ifExists,
+      hex,
+      onBadLine: bad.report,
+      onProgress,
+      signal,
+    })
     let stored: LoadResult | undefined
     try {
       stored = await importer.run(readRows(text.pieces, rowFormat(options, definition), bad.report))

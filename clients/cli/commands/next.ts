@@ -36,7 +36,7 @@ export const add = indexCommand({
       texts.sequence === undefined ? undefined : Number(parseWhole(texts.sequence, 'u32', '--sequence'))
     for (let step = 0; step < steps; step++) {
       const sequences = sequence === undefined ? undefined : Uint32Array.of(sequence)
-      const next = await index.getNext([key], { reverse, sequences, strategy, resolution })
+      const next = await index.getNextMany([key], { reverse, sequences, strategy, resolution })
       if (!next.has(0)) {
         if (step === 0) process.exitCode = ExitCode.miss
         return

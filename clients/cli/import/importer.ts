@@ -1,6 +1,6 @@
 import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
-import type { IndexDefinition, InsertMode } from '../../../protocol/types.js'
-import { type Index, LoadError, type LoadResult } from '../../sdk/index.js'
+import type { IndexDefinition } from '../../../protocol/types.js'
+import { type IfExists, type Index, LoadError, type LoadResult } from '../../sdk/index.js'
 import { type AnyKey, parseKey } from '../keys.js'
 import { parsePayload } from '../payloads.js'
 import type { Row } from './rows.js'
@@ -13,7 +13,7 @@ const BATCH_ROWS = 16_384
 const BATCH_CHARACTERS = 4 * 2 ** 20
 
 export interface ImportOptions {
-  readonly mode: InsertMode
+  readonly ifExists: IfExists
   readonly hex: boolean
   readonly onBadLine: OnBadLine
   /** Told of all that is stored so far. */
@@ -51,10 +51,10 @@ export class Importer {
    * @throws LoadError that names the line, or the lines, that it is about; what was stored before stays
    */
   async run(rows: AsyncIterable<Row>): Promise<LoadResult> {
-    const { mode, onProgress, signal } = this.#options
+    const { ifExists, onProgress, signal } = this.#options
     try {
       return await this.#index.bulkLoad(this.#read(rows), {
-        mode,
+        ifExists,
         signal,
         onProgress: (stored) => {
           this.#forget(stored.rows)

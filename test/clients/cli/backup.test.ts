@@ -13,7 +13,7 @@ t.test('backup of a running server, verify, restore, and the same answers', asyn
   const cli = cliOf({ WARPDEX_URL: server.url })
   await cli(['create', 'towns', '--key', 'string', '--payload', 'bytes'])
   await cli(['import', 'towns', '-'], 'Oslo\tcold\nRome\twarm\nOslo\tnorth\n')
-  const listed = await cli(['scan', 'towns'])
+  const listed = await cli(['entries', 'towns'])
   t.match(listed.out, /Oslo\tcold\nOslo\tnorth\nRome\twarm\n/)
 
   t.match(await cli(['backup', 'monday']), { code: 0, out: /backups\/monday: 1 indexes, .*checked/ })
@@ -32,7 +32,7 @@ t.test('backup of a running server, verify, restore, and the same answers', asyn
   const doctor = await cli(['doctor', '--directory', data, '--port', new URL(server.url).port])
   t.match(doctor, { code: 0, out: /warn +data directory +process \d+ on .* open/ })
   t.match(doctor.out, /warn +port .* is in use.*\n +→ that is right if it is the server/)
-  await cli(['del', 'towns', 'Oslo'])
+  await cli(['delete', 'towns', 'Oslo'])
   t.same(await server.stop('SIGTERM'), [0, null])
 
   t.match(await cli(['verify', join(backups, 'monday')]), { code: 0, out: /1 indexes, \d+ records: sound/ })
@@ -45,7 +45,7 @@ t.test('backup of a running server, verify, restore, and the same answers', asyn
   t.match(await cli(['restore', join(backups, 'monday'), data]), { code: 2, err: /holds data already/ })
   const other = await serve(t, restored)
   const again = cliOf({ WARPDEX_URL: other.url })
-  t.same(await again(['scan', 'towns']), listed)
+  t.same(await again(['entries', 'towns']), listed)
   t.match(await again(['backup', 'monday']), { code: 2, err: /--backup-directory/ })
   t.same(await other.stop('SIGTERM'), [0, null])
 

@@ -13,9 +13,15 @@ t.test('the commands on one server, from creating an index to dropping it', asyn
 
   t.match(await cli(['create', 'towns', '--key', 'i32', '--payload', 'bytes']), { code: 0, out: 'created\n' })
   t.match(await cli(['put', 'towns', '-5', 'Ys']), { code: 0, out: 'inserted\n' })
-  t.match(await cli(['put', 'towns', '7', 'Vineta', '--mode', 'ifAbsent']), { code: 0, out: 'inserted\n' })
-  t.match(await cli(['put', 'towns', '7', 'Kitezh', '--mode', 'ifAbsent']), { code: 1, out: /there already/ })
-  t.match(await cli(['put', 'towns', '7', 'Rungholt']), { code: 0 })
+  t.match(await cli(['insert', 'towns', '7', 'Vineta', '--if-exists', 'keep']), {
+    code: 0,
+    out: 'inserted\n',
+  })
+  t.match(await cli(['insert', 'towns', '7', 'Kitezh', '--if-exists', 'keep']), {
+    code: 1,
+    out: /there already/,
+  })
+  t.match(await cli(['insert', 'towns', '7', 'Rungholt']), { code: 0 })
 
   t.same(await cli(['get', 'towns', '-5', '7', '8']), {
     code: 1,
@@ -58,17 +64,17 @@ t.test('the commands on one server, from creating an index to dropping it', asyn
   })
   t.match(await cli(['next', 'towns', '7', '--strategy', 'directed']), { code: 2, err: /no partitions/ })
 
-  t.match(await cli(['scan', 'towns', '--reverse', '--limit', '2']), {
+  t.match(await cli(['entries', 'towns', '--reverse', '--limit', '2']), {
     code: 0,
     out: '7\tRungholt\n7\tVineta\n',
   })
-  t.match(await cli(['scan', 'towns', '--from', '-9', '--to', '0', '--json']), {
+  t.match(await cli(['entries', 'towns', '--from', '-9', '--to', '0', '--json']), {
     code: 0,
     out: '{"key":-5,"payload":"Ys"}\n',
   })
 
-  t.match(await cli(['del', 'towns', '7', '--payload', 'Vineta']), { code: 0, out: '7\tdeleted\n' })
-  t.match(await cli(['del', 'towns', '7', '8']), { code: 1, out: '7\tdeleted\n8\t(not found)\n' })
+  t.match(await cli(['delete', 'towns', '7', '--payload', 'Vineta']), { code: 0, out: '7\tdeleted\n' })
+  t.match(await cli(['delete', 'towns', '7', '8']), { code: 1, out: '7\tdeleted\n8\t(not found)\n' })
 
   t.match(await cli(['list']), { code: 0, out: /towns +i32 +bytes/ })
   t.match(await cli(['stats']), { code: 0, out: /adapter .*slow[\s\S]*towns +i32 → bytes, CSS-tree +1 +1 / })
@@ -93,12 +99,13 @@ t.test('help, for every command with an example', async (t) => {
     'list',
     'drop',
     'put',
+    'insert',
     'get',
     'next',
     'explain',
-    'scan',
+    'entries',
     'query',
-    'del',
+    'delete',
     'import',
     'relations',
     'stats',

@@ -24,7 +24,7 @@ t.test('import', async (t) => {
     t.match(await cli(['get', 'texts', '1', '2', '3', '--json']), {
       out: '{"key":1,"payload":"one"}\n{"key":2,"payload":"two, too"}\n{"key":3,"payload":"three\\t3"}\n',
     })
-    const again = await cli(['import', 'texts', '-', '--mode', 'replace'], '1\teins\n4\tvier\n')
+    const again = await cli(['import', 'texts', '-', '--if-exists', 'replace'], '1\teins\n4\tvier\n')
     t.match(again, { code: 0, out: / 1 inserted, 1 replaced\n$/ })
     t.match(await cli(['import', 'texts', '-', '--separator', '::'], '5::fünf\n1::un'), {
       code: 0,
@@ -75,13 +75,13 @@ t.test('import', async (t) => {
       code: 0,
       out: /^50,000 rows.*50,000 inserted\n$/,
     })
-    const { out } = await cli(['scan', 'numbers', '--from', '7'])
+    const { out } = await cli(['entries', 'numbers', '--from', '7'])
     const lines = out.trimEnd().split('\n')
     t.equal(lines.length, 49_999)
     t.equal(lines.at(-1), '349993\t49999')
     await cli(['create', 'copy', '--key', 'u64', '--payload', 'u64', '--unique'])
     t.match(await cli(['import', 'copy', '-'], out), { code: 0, out: /49,999 inserted/ })
-    t.same((await cli(['scan', 'copy'])).out, out)
+    t.same((await cli(['entries', 'copy'])).out, out)
   })
 
   await t.test('rows of a relation, without bad lines', async (t) => {
@@ -123,8 +123,8 @@ t.test('import', async (t) => {
   await t.test('bytes that are no text survive as hex digits', async (t) => {
     await cli(['create', 'prints', '--key', 'f64', '--payload', 'fixed(3)'])
     t.match(await cli(['import', 'prints', '-', '--hex'], '-1e300,00ff10\nInfinity\t0x616263\n'), { code: 0 })
-    t.match(await cli(['scan', 'prints']), { out: '-1e+300\t0x00ff10\nInfinity\tabc\n' })
-    const { out } = await cli(['scan', 'prints', '--hex'])
+    t.match(await cli(['entries', 'prints']), { out: '-1e+300\t0x00ff10\nInfinity\tabc\n' })
+    const { out } = await cli(['entries', 'prints', '--hex'])
     t.match(await cli(['import', 'prints', '-', '--hex'], out), { code: 0, out: / 2 inserted/ })
     t.match(await cli(['get', 'prints', '-Infinity', '-1e300', '--json']), {
       code: 1,

@@ -114,7 +114,7 @@ void t.test('relations from files', async (t) => {
     t.match(await cli(create.slice(0, 4)), { code: 2, err: /BAD_REQUEST: .*columns.*--help/ })
     const input = 'id,city\n2,Bonn\n'
     const load = ['import', '-', '--relation', 'orders', '--format', 'csv']
-    for (const [flag, value] of [['--separator', ';'], ['--mode', 'replace'], ['--hex']]) {
+    for (const [flag, value] of [['--separator', ';'], ['--if-exists', 'replace'], ['--hex']]) {
       const given = [flag!, ...(value === undefined ? [] : [value])]
       const err = new RegExp(`BAD_REQUEST: .*relation and ${flag!.slice(2)} are mutually exclusive`)
       t.match(await cli([...load, ...given], input), { code: 2, err })

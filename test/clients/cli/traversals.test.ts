@@ -116,6 +116,6 @@ t.test('on the device', async (t) => {
   ] as const) {
     t.match(await cli(['put', 'ports', key, payload]), { code: 0 })
   }
-  t.match(await cli(['scan', 'ports']), { code: 0, out: '-5\t50\n3\t30\n7\t70\n' })
-  t.match(await cli(['scan', 'ports', '--reverse', '--limit', '2']), { code: 0, out: '7\t70\n3\t30\n' })
+  t.match(await cli(['entries', 'ports']), { code: 0, out: '-5\t50\n3\t30\n7\t70\n' })
+  t.match(await cli(['entries', 'ports', '--reverse', '--limit', '2']), { code: 0, out: '7\t70\n3\t30\n' })
 })

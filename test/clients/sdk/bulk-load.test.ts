@@ -41,11 +41,11 @@ t.test('columns, lists and streams, in all modes', async (t) => {
     yield { keys: [], payloads: [] }
     yield { keys: BigUint64Array.of(9n, 5n), payloads: [91, 50] }
   }
-  const result = await index.bulkLoad(stream(), { mode: 'replace' })
+  const result = await index.bulkLoad(stream(), { ifExists: 'replace' })
   t.match(result, { rows: 4, inserted: 1, replaced: 3 })
   t.ok(result.seconds > 0)
-  t.same([...(await index.get([3n, 5n, 9n])).payloads], [30, 50, 91])
-  t.match(await index.bulkLoad([columns], { mode: 'ifAbsent' }), { rows: 3, existing: 3 })
+  t.same([...(await index.getMany([3n, 5n, 9n])).payloads], [30, 50, 91])
+  t.match(await index.bulkLoad([columns], { ifExists: 'keep' }), { rows: 3, existing: 3 })
   t.match(await index.bulkLoad([]), { rows: 0 })
 })
 
@@ -57,11 +57,11 @@ t.test('more than a part, with other requests beside it', async (t) => {
   const progress: number[] = []
   const load = index.bulkLoad(largeRows(50), { onProgress: ({ rows }) => progress.push(rows) })
   const counts: number[] = []
-  for (let i = 0; i < 5; i++) counts.push(...(await index.count(['key 0'])))
+  for (let i = 0; i < 5; i++) counts.push(...(await index.countMany(['key 0'])))
   t.match(await load, { rows: 50, inserted: 50 })
   t.same(progress, [16, 32, 48, 50])
   t.ok(counts.every((count) => count <= 1))
-  t.equal((await index.getOne('key 49'))?.[0], 49)
+  t.equal((await index.get('key 49'))?.[0], 49)
 })
 
 t.test('what goes wrong', async (t) => {

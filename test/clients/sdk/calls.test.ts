@@ -1,13 +1,5 @@
 import t, { type Test } from 'tap'
-import {
-  type Client,
-  connect,
-  type IndexDefinition,
-  LIMITS,
-  ResultCode,
-  WriteBatch,
-  WriteOp,
-} from '../../../clients/sdk/index.js'
+import { type Client, connect, type IndexDefinition, LIMITS, ResultCode } from '../../../clients/sdk/index.js'
 import type { ColumnName } from '../../../protocol/data-request.js'
 import { FakeServer } from './fake-server.js'
 
@@ -46,48 +38,48 @@ t.test('indexes are made, listed, measured and dropped', async (t) => {
   t.match(await client.snapshot('numbers'), [{ index: 'numbers' }])
   t.match(await client.backUp('monday'), { path: '/backups/monday', indexes: 1 })
   t.equal(await client.dropIndex('numbers'), true)
-  await t.rejects(client.index('numbers').get(Uint32Array.of(1)), {
+  await t.rejects(client.index('numbers').getMany(Uint32Array.of(1)), {
     code: 'UNKNOWN_INDEX',
     message: /no index "numbers"/,
   })
   t.equal(await client.createIndex(numbers), true)
-  t.equal(await client.index('numbers').getOne(1), undefined, 'an index that was missing is asked for again')
+  t.equal(await client.index('numbers').get(1), undefined, 'an index that was missing is asked for again')
 })
 
 t.test('typed arrays go in and come out', async (t) => {
   const { client } = await open(t, numbers)
   const index = client.index<'u32', 'u32'>('numbers')
-  t.strictSame([...(await index.insert(Uint32Array.of(5, 7, 5), Uint32Array.of(50, 70, 51)))], [0, 0, 0])
-  const got = await index.get(Uint32Array.of(7, 6, 5))
+  t.strictSame([...(await index.insertMany(Uint32Array.of(5, 7, 5), Uint32Array.of(50, 70, 51)))], [0, 0, 0])
+  const got = await index.getMany(Uint32Array.of(7, 6, 5))
   t.strictSame([got.has(0), got.has(1), got.has(2), got.length], [true, false, true, 3])
   t.strictSame(got.payloads.array, Uint32Array.of(70, 0, 50))
   t.strictSame([got.payload(0), got.payload(1)], [70, undefined])
-  const all = await index.getAll(Uint32Array.of(5, 6, 7))
+  const all = await index.getAllMany(Uint32Array.of(5, 6, 7))
   t.strictSame([all.of(0), all.of(1), all.of(2), all.length], [[50, 51], [], [70], 3])
-  t.strictSame(await index.count(Uint32Array.of(5, 6)), Uint32Array.of(2, 0))
-  t.strictSame([...(await index.delete(Uint32Array.of(5, 6)))], [ResultCode.deleted, ResultCode.notFound])
-  t.strictSame(await index.count([5, 7]), Uint32Array.of(0, 1))
-  t.equal((await index.get([])).length, 0)
+  t.strictSame(await index.countMany(Uint32Array.of(5, 6)), Uint32Array.of(2, 0))
+  t.strictSame([...(await index.deleteMany(Uint32Array.of(5, 6)))], [ResultCode.deleted, ResultCode.notFound])
+  t.strictSame(await index.countMany([5, 7]), Uint32Array.of(0, 1))
+  t.equal((await index.getMany([])).length, 0)
 })
 
 t.test('lists, texts and bigints are taken too', async (t) => {
   const { client } = await open(t, texts, rows)
   const index = client.index<'u64', 'bytes'>('texts')
-  await index.insert([1n, 2, 2n ** 63n], ['eins', new TextEncoder().encode('zwei'), 'drei · 3'])
-  t.equal(text(await index.getOne(2n ** 63n)), 'drei · 3')
-  t.strictSame([...(await index.get([2, 9, 1])).payloads].map(text), ['zwei', '', 'eins'])
-  t.strictSame((await index.getAll([1n, 9n])).of(0).map(text), ['eins'])
-  await index.insert([1n], ['noch eins'])
-  t.strictSame([...(await index.delete([1n], { payloads: ['eins'] }))], [ResultCode.deleted])
-  t.equal(text(await index.getOne(1n)), 'noch eins')
+  await index.insertMany([1n, 2, 2n ** 63n], ['eins', new TextEncoder().encode('zwei'), 'drei · 3'])
+  t.equal(text(await index.get(2n ** 63n)), 'drei · 3')
+  t.strictSame([...(await index.getMany([2, 9, 1])).payloads].map(text), ['zwei', '', 'eins'])
+  t.strictSame((await index.getAllMany([1n, 9n])).of(0).map(text), ['eins'])
+  await index.insertMany([1n], ['noch eins'])
+  t.strictSame([...(await index.deleteMany([1n], { payloads: ['eins'] }))], [ResultCode.deleted])
+  t.equal(text(await index.get(1n)), 'noch eins')
   const blob = { bytes: new TextEncoder().encode('abc'), offsets: Uint32Array.of(0, 1, 3) }
-  await index.insert(BigUint64Array.of(20n, 21n), blob)
-  t.equal(text(await index.getOne(21n)), 'bc')
+  await index.insertMany(BigUint64Array.of(20n, 21n), blob)
+  t.equal(text(await index.get(21n)), 'bc')
   const fixed = client.index<'f64', 'fixed(3)'>('rows')
-  await fixed.insert([-1.5, 2.5], ['abc', Uint8Array.of(1, 2, 3)])
-  t.strictSame([...(await fixed.getOne(2.5))!], [1, 2, 3])
-  t.strictSame([...(await fixed.insert([2.5], ['xyz']))], [ResultCode.exists])
-  t.strictSame([...(await fixed.insert([2.5], ['xyz'], { mode: 'replace' }))], [ResultCode.replaced])
+  await fixed.insertMany([-1.5, 2.5], ['abc', Uint8Array.of(1, 2, 3)])
+  t.strictSame([...(await fixed.get(2.5))!], [1, 2, 3])
+  t.strictSame([...(await fixed.insertMany([2.5], ['xyz']))], [ResultCode.exists])
+  t.strictSame([...(await fixed.putMany([2.5], ['xyz']))], [ResultCode.replaced])
 })
 
 t.test('what does not fit is refused before it is sent', async (t) => {
@@ -96,23 +88,23 @@ t.test('what does not fit is refused before it is sent', async (t) => {
   const loose = client.index('numbers')
   await index.definition()
   const before = server.requests.length
-  await t.rejects(loose.get(Float32Array.of(1)), {
+  await t.rejects(loose.getMany(Float32Array.of(1)), {
     code: 'WRONG_KEY_TYPE',
     message: /keys are a Float32Array; index "numbers" has u32 keys, a Uint32Array/,
   })
   for (const key of [1.5, -1, 2 ** 32, Number.NaN, 3n])
-    await t.rejects(loose.get([key]), { code: 'BAD_REQUEST' })
-  await t.rejects(index.insert([1, 2], [1]), { message: /2 keys came with 1 payloads/ })
-  await t.rejects(index.insert([1], new Uint8Array(4)), { message: /given as a Uint32Array/ })
-  await t.rejects(index.insert([1], [-1]), { code: 'BAD_REQUEST' })
-  await t.rejects(index.get([1], { deadline: Number.NaN }), { message: /deadline/ })
-  t.throws(() => index.scan({ pageSize: 0 }), { code: 'BAD_REQUEST' })
-  t.throws(() => index.scan({ limit: -1 }), { code: 'BAD_REQUEST' })
+    await t.rejects(loose.getMany([key]), { code: 'BAD_REQUEST' })
+  await t.rejects(index.insertMany([1, 2], [1]), { message: /2 keys came with 1 payloads/ })
+  await t.rejects(index.insertMany([1], new Uint8Array(4)), { message: /given as a Uint32Array/ })
+  await t.rejects(index.insertMany([1], [-1]), { code: 'BAD_REQUEST' })
+  await t.rejects(index.getMany([1], { deadline: Number.NaN }), { message: /deadline/ })
+  t.throws(() => index.entries({ pageSize: 0 }), { code: 'BAD_REQUEST' })
+  t.throws(() => index.entries({ limit: -1 }), { code: 'BAD_REQUEST' })
   t.equal(server.requests.length, before)
-  await t.rejects(client.index('texts').get([2n ** 64n]), { code: 'BAD_REQUEST' })
-  await t.rejects(client.index('texts').get([-1]), { code: 'BAD_REQUEST' })
-  await t.rejects(client.index('texts').insert([1n], [1]), { code: 'BAD_REQUEST' })
-  await t.rejects(client.index('rows').insert([1], ['four']), {
+  await t.rejects(client.index('texts').getMany([2n ** 64n]), { code: 'BAD_REQUEST' })
+  await t.rejects(client.index('texts').getMany([-1]), { code: 'BAD_REQUEST' })
+  await t.rejects(client.index('texts').insertMany([1n], [1]), { code: 'BAD_REQUEST' })
+  await t.rejects(client.index('rows').insertMany([1], ['four']), {
     message: /payload 0 \("four"\).*list of Uint8Arrays or texts of that length/,
   })
 })
@@ -120,38 +112,37 @@ t.test('what does not fit is refused before it is sent', async (t) => {
 t.test('a mixed write is applied in its order', async (t) => {
   const { client } = await open(t, numbers, texts)
   const index = client.index<'u32', 'u32'>('numbers')
-  const batch = new WriteBatch<'u32', 'u32'>()
+  const batch = index
+    .batch()
     .insert(1, 10)
     .insert(1, 11)
-    .deletePair(1, 10)
-    .insertIfAbsent(1, 12)
-    .replace(2, 20)
-    .deleteKey(3)
+    .delete(1, { payload: 10 })
+    .insert(1, 12, { ifExists: 'keep' })
+    .put(2, 20)
+    .delete(3)
   const { inserted, deleted, exists, notFound } = ResultCode
-  t.strictSame([...(await index.write(batch))], [inserted, inserted, deleted, exists, inserted, notFound])
-  t.strictSame((await index.getAll([1])).of(0), [11])
-  const deletes = { ops: Uint8Array.of(WriteOp.deleteKey, WriteOp.deleteKey), keys: Uint32Array.of(1, 2) }
-  t.strictSame([...(await index.write(deletes))], [deleted, deleted])
-  const mixed = new WriteBatch<'u64', 'bytes'>().insert(1n, 'a').deleteKey(1n).insert(1n, 'b')
+  t.strictSame([...(await batch.write())], [inserted, inserted, deleted, exists, inserted, notFound])
+  t.strictSame((await index.getAllMany([1])).of(0), [11])
+  t.strictSame([...(await index.batch().delete(1).delete(2).write())], [deleted, deleted])
   const blobs = client.index<'u64', 'bytes'>('texts')
-  await blobs.write(mixed)
-  t.equal(text(await blobs.getOne(1n)), 'b')
+  await blobs.batch().insert(1n, 'a').delete(1n).insert(1n, 'b').write()
+  t.equal(text(await blobs.get(1n)), 'b')
 })
 
 t.test('single gets of a turn share a request', async (t) => {
   const { client, server } = await open(t, numbers)
   const index = client.index<'u32', 'u32'>('numbers')
-  await index.insert([1, 2, 3], [10, 20, 30])
+  await index.insertMany([1, 2, 3], [10, 20, 30])
   const keys = Array.from({ length: 100 }, (_, i) => i)
-  const payloads = await Promise.all(keys.map((key) => index.getOne(key)))
+  const payloads = await Promise.all(keys.map((key) => index.get(key)))
   t.strictSame(payloads.slice(0, 5), [undefined, 10, 20, 30, undefined])
   t.equal(server.of('get').length, 1)
   t.equal(server.of('open').length, 1)
-  const [bad, good] = await Promise.allSettled([index.getOne(-1), index.getOne(3)])
+  const [bad, good] = await Promise.allSettled([index.get(-1), index.get(3)])
   t.match(bad, { reason: { code: 'BAD_REQUEST' } }, 'a bad key fails alone')
   t.match(good, { value: 30 })
   await client.dropIndex('numbers')
-  const gone = await Promise.allSettled([index.getOne(1), index.getOne(2)])
+  const gone = await Promise.allSettled([index.get(1), index.get(2)])
   t.match(gone, [{ reason: { code: 'UNKNOWN_INDEX' } }, { reason: { code: 'UNKNOWN_INDEX' } }])
 })
 
@@ -165,18 +156,18 @@ t.test('layouts and traversals are sent where they are named', async (t) => {
   t.strictSame(await client.listIndexes(), [full, texts])
   const index = client.index<'u32', 'u32'>('numbers')
   const named = { strategy: 'speculative', resolution: 'reversed' } as const
-  await index.insert([1, 2], [10, 20], { ...named, mode: 'replace' })
-  t.equal((await index.get([2], named)).payload(0), 20)
-  t.equal((await index.getNext([1], named)).key(0), 2)
-  await index.write(new WriteBatch<'u32', 'u32'>().insert(3, 30), named)
-  await index.delete([3], named)
+  await index.putMany([1, 2], [10, 20], named)
+  t.equal((await index.getMany([2], named)).payload(0), 20)
+  t.equal((await index.getNextMany([1], named)).key(0), 2)
+  await index.batch().insert(3, 30).write(named)
+  await index.deleteMany([3], named)
   const explanation = await index.explain([1, 2, 3], { strategy: 'sequential' })
   t.match(explanation, { strategy: 'sequential', batch: 3 })
   for (const op of ['insert', 'get', 'getNext', 'write', 'delete'] as const) {
     t.match(server.of(op), [{ traversal: named }], op)
   }
-  await index.get([2])
-  await index.getOne(2)
+  await index.getMany([2])
+  await index.get(2)
   t.strictSame(
     server.of('get').map(({ traversal }) => traversal),
     [named, undefined, undefined],
@@ -188,13 +179,13 @@ t.test('scans go from page to page by tokens', async (t) => {
   const index = client.index<'u32', 'u32'>('numbers')
   // Key 4 has many payloads, so that pages end within it.
   const keys = [1, 2, 3, ...Array<number>(10).fill(4), 5, 6]
-  await index.insert(
+  await index.insertMany(
     keys,
     keys.map((_, i) => i),
   )
-  const payloads = async (options: Parameters<typeof index.scan>[0]) => {
+  const payloads = async (options: Parameters<typeof index.entries>[0]) => {
     const found: number[] = []
-    for await (const { payload } of index.scan(options)) found.push(payload)
+    for await (const { payload } of index.entries(options)) found.push(payload)
     return found
   }
   const all = keys.map((_, i) => i)
@@ -206,42 +197,42 @@ t.test('scans go from page to page by tokens', async (t) => {
   t.strictSame(await payloads({ from: 3, fromExclusive: true, to: 5, toExclusive: true, limit: 2 }), [3, 4])
   t.strictSame(await payloads({ from: 7 }), [])
   t.strictSame(await payloads({ limit: 0 }), [])
-  const pages = index.scan({ pageSize: 6 }).pages()
+  const pages = index.entries({ pageSize: 6 }).pages()
   const first = (await pages.next()).value!
   t.strictSame([first.keys, first.length], [Uint32Array.of(1, 2, 3, 4, 4, 4), 6])
   await pages.return(undefined)
-  await index.delete([3, 4])
+  await index.deleteMany([3, 4])
   t.strictSame(await payloads({ after: first.token }), [13, 14], 'a token outlives its entry')
   const scans = server.of('scan').length
-  for await (const _ of index.scan({ pageSize: 2 })) break
+  for await (const _ of index.entries({ pageSize: 2 })) break
   t.equal(server.of('scan').length, scans + 1, 'pages that are not wanted are not asked for')
 })
 
 t.test('getNext continues after a key, or within it', async (t) => {
   const { client } = await open(t, numbers)
   const index = client.index<'u32', 'u32'>('numbers')
-  await index.insert([10, 20, 20], [1, 2, 3])
-  const next = await index.getNext([5, 10, 20])
+  await index.insertMany([10, 20, 20], [1, 2, 3])
+  const next = await index.getNextMany([5, 10, 20])
   t.strictSame([next.keys[0], next.keys[1], next.has(2), next.length], [10, 20, false, 3])
   t.strictSame([next.payloads.at(0), next.payloads.at(1)], [1, 2])
-  const within = await index.getNext([20], { sequences: next.sequences.subarray(1, 2) })
+  const within = await index.getNextMany([20], { sequences: next.sequences.subarray(1, 2) })
   t.equal(within.payloads.at(0), 3)
-  const before = await index.getNext([20], { reverse: true })
+  const before = await index.getNextMany([20], { reverse: true })
   t.equal(before.keys[0], 10)
 })
 
 t.test('large batches are split, and answered as one', async (t) => {
   const { client, server } = await open(t, numbers)
   const index = client.index<'u32', 'u32'>('numbers')
-  await index.insert([0, LIMITS.batchItems], [1, 2])
+  await index.insertMany([0, LIMITS.batchItems], [1, 2])
   const keys = Uint32Array.from({ length: LIMITS.batchItems + 3 }, (_, i) => i)
-  const got = await index.get(keys)
+  const got = await index.getMany(keys)
   t.equal(server.of('get').length, 2)
   t.strictSame(
     [got.length, got.payload(0), got.payload(1), got.payload(LIMITS.batchItems)],
     [keys.length, 1, undefined, 2],
   )
-  const counts = await index.count(keys)
+  const counts = await index.countMany(keys)
   t.strictSame([counts.length, counts[0], counts[1], counts[LIMITS.batchItems]], [keys.length, 1, 0, 1])
 })
 
@@ -250,22 +241,22 @@ t.test('reads whose answer is too large are asked for in smaller parts', async (
   server.replyBytes = 1_000_000
   const index = client.index<'u64', 'bytes'>('texts')
   const keys = BigUint64Array.from({ length: 40 }, (_, i) => BigInt(i))
-  await index.insert(
+  await index.insertMany(
     keys,
     Array.from(keys, (key) => new Uint8Array(100_000).fill(Number(key))),
   )
-  const got = await index.get(keys)
+  const got = await index.getMany(keys)
   t.ok(
     Array.from(keys, (_, i) => got.payload(i)!).every(
       (row, i) => row.length === 100_000 && row[99_999] === i,
     ),
   )
-  const all = await index.getAll(keys)
+  const all = await index.getAllMany(keys)
   t.ok(Array.from(keys, (_, i) => all.of(i)).every(([row], i) => row.length === 100_000 && row[0] === i))
   let seen = 0
-  for await (const { key } of index.scan()) t.equal(key, BigInt(seen++))
+  for await (const { key } of index.entries()) t.equal(key, BigInt(seen++))
   t.equal(seen, 40)
-  const next = await index.getNext(keys)
+  const next = await index.getNextMany(keys)
   t.strictSame([next.length, next.has(38), next.has(39)], [40, true, false])
   t.ok(
     Array.from(keys.subarray(1), (key, i) => next.key(i) === key && next.payloads.at(i)[0] === i + 1).every(
@@ -274,12 +265,12 @@ t.test('reads whose answer is too large are asked for in smaller parts', async (
   )
   // Places within the keys go with their keys: nothing comes after the first payload of every other key.
   const sequences = Uint32Array.from(keys, (_, i) => (i % 2 === 0 ? next.sequences[0] : 0xffff_ffff))
-  const within = await index.getNext(keys, { sequences, reverse: true })
+  const within = await index.getNextMany(keys, { sequences, reverse: true })
   t.strictSame(
     Array.from(keys.subarray(1), (_, i) => within.key(i + 1)),
     Array.from(keys.subarray(1), (key, i) => (i % 2 === 0 ? key : key - 1n)),
   )
-  await t.rejects(index.getNext(keys, { sequences: sequences.subarray(1) }), {
+  await t.rejects(index.getNextMany(keys, { sequences: sequences.subarray(1) }), {
     message: /40 keys came with 39/,
   })
 })
@@ -288,21 +279,21 @@ t.test('replies that are no answers to what was asked are refused', async (t) =>
   const { client, server } = await open(t, numbers, texts)
   const index = client.index<'u32', 'u32'>('numbers')
   const blobs = client.index<'u64', 'bytes'>('texts')
-  await index.insert([1, 1, 2], [10, 11, 20])
-  await blobs.insert([1n, 2n], ['one', 'two'])
-  const page = (of: { scan(): { pages(): AsyncGenerator } }) => of.scan().pages().next()
+  await index.insertMany([1, 1, 2], [10, 11, 20])
+  await blobs.insertMany([1n, 2n], ['one', 'two'])
+  const page = (of: { entries(): { pages(): AsyncGenerator } }) => of.entries().pages().next()
   const ranges = { from: [1, 2], limit: 2 }
   const wrong: Record<string, () => Promise<unknown>> = {
-    'found payloads': () => index.get([1, 2]),
-    'found payloads payloads.offsets': () => blobs.get([1n, 2n]),
-    'offsets payloads': () => index.getAll([1, 2]),
-    counts: () => index.count([1, 2]),
-    'found keys payloads sequences': () => index.getNext([1, 2]),
+    'found payloads': () => index.getMany([1, 2]),
+    'found payloads payloads.offsets': () => blobs.getMany([1n, 2n]),
+    'offsets payloads': () => index.getAllMany([1, 2]),
+    counts: () => index.countMany([1, 2]),
+    'found keys payloads sequences': () => index.getNextMany([1, 2]),
     'offsets keys payloads more tokens': () => page(index),
     'offsets keys payloads payloads.offsets more tokens': () => page(blobs),
-    'keys offsets payloads more tokens': async () => (await index.scanRanges(ranges)).next(),
-    codes: () => index.delete([1, 3]),
-    ' codes': () => index.write(new WriteBatch<'u32', 'u32'>().deleteKey(1)),
+    'keys offsets payloads more tokens': async () => (await index.ranges(ranges)).next(),
+    codes: () => index.deleteMany([1, 3]),
+    ' codes': () => index.batch().delete(1).write(),
   }
   for (const [names, call] of Object.entries(wrong)) {
     for (const part of names.trim().split(' ')) {
@@ -324,8 +315,8 @@ t.test('replies that are no answers to what was asked are refused', async (t) =>
     const broken = new Uint8Array(Uint32Array.of(0, 5, 3).buffer)
     return offsets === undefined ? others : { ...others, offsets: { ...offsets, bytes: broken } }
   }
-  await t.rejects(index.getAll([1, 2]), { code: 'INTERNAL', message: /number 1 of "offsets" has -2/ })
-  await t.rejects(index.scanRanges(ranges), {
+  await t.rejects(index.getAllMany([1, 2]), { code: 'INTERNAL', message: /number 1 of "offsets" has -2/ })
+  await t.rejects(index.ranges(ranges), {
     code: 'INTERNAL',
     message: /number 0 of "offsets" has 5 of at most 2/,
   })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { connect, type Index, LoadError, WriteBatch } from '../../../clients/sdk/index.js'
+import { connect, type Index, LoadError } from '../../../clients/sdk/index.js'
 import { encodeDataRequest } from '../../../protocol/data-frame.js'
 import { type IndexHandle, wireColumn } from '../../../protocol/data-request.js'
 import { PROTOCOL_VERSION } from '../../../protocol/frame.js'
@@ -25,38 +25,36 @@ const WIDE: Types = { keyType: 'u32', payloadKind: 'u64' }
 async function remake(name: string, types: Types, first: number): Promise<void> {
   await other.dropIndex(name, { ifExists: true })
   await other.createIndex({ name, ...types, unique: false })
-  await other.index(name).insert([1, 2, 3], [first, first + 1, first + 2])
+  await other.index(name).insertMany([1, 2, 3], [first, first + 1, first + 2])
 }
 
 /** What is right of an index with keys 1 to 3, and what each call says; `show` makes payloads of all kinds texts. */
 const CALLS: Readonly<Record<string, (index: Index) => Promise<unknown>>> = {
-  get: async (index) => Array.from((await index.get([1, 2])).payloads, String),
-  getOne: async (index) => String(await index.getOne(2)),
-  getAll: async (index) => (await index.getAll([3])).of(0).map(String),
-  count: async (index) => [...(await index.count([1, 4]))],
-  getNext: async (index) => String((await index.getNext([1])).payloads.at(0)),
+  get: async (index) => Array.from((await index.getMany([1, 2])).payloads, String),
+  single: async (index) => String(await index.get(2)),
+  getAll: async (index) => (await index.getAllMany([3])).of(0).map(String),
+  count: async (index) => [...(await index.countMany([1, 4]))],
+  getNext: async (index) => String((await index.getNextMany([1])).payloads.at(0)),
   scan: async (index) => {
     const seen: string[] = []
-    for await (const { payload } of index.scan({ pageSize: 2 })) seen.push(String(payload))
+    for await (const { payload } of index.entries({ pageSize: 2 })) seen.push(String(payload))
     return seen
   },
   scanRanges: async (index) => {
-    const page = await index.scanRanges({ from: [1, 3], limit: 1 })
+    const page = await index.ranges({ from: [1, 3], limit: 1 })
     const next = await page.next()
     return [...page.payloads, ...(next?.payloads ?? [])].map(String)
   },
   explain: async (index) => (await index.explain([1])).batch,
-  insert: async (index) => [...(await index.insert([9], [9]))],
-  delete: async (index) => [...(await index.delete([1, 4]))],
-  write: async (index) => [
-    ...(await index.write(new WriteBatch<KeyType, PayloadKind>().deleteKey(2).deleteKey(5))),
-  ],
+  insert: async (index) => [...(await index.insertMany([9], [9]))],
+  delete: async (index) => [...(await index.deleteMany([1, 4]))],
+  write: async (index) => [...(await index.batch().delete(2).delete(5).write())],
   bulkLoad: async (index) => (await index.bulkLoad({ keys: [7], payloads: [7] })).inserted,
 }
 
 const right = (first: number) => ({
   get: [first, first + 1].map(String),
-  getOne: String(first + 1),
+  single: String(first + 1),
   getAll: [String(first + 2)],
   count: [1, 0],
   getNext: String(first + 1),
@@ -81,10 +79,10 @@ t.test('a handle goes on with an index that was made anew with the same types', 
   }
   await remake('same', SMALL, 200)
   const [a, codes, b, count] = await Promise.all([
-    index.getOne(1),
-    index.insert([1], [7], { mode: 'replace' }),
-    index.getOne(1),
-    index.count([1, 2]),
+    index.get(1),
+    index.putMany([1], [7]),
+    index.get(1),
+    index.countMany([1, 2]),
   ])
   t.strictSame([a, [...codes], b, [...count]], [200, [1], 7, [1, 1]], 'in the order of the calls')
 })
@@ -105,43 +103,43 @@ t.test('of an index that has other types now a handle says so once, and then goe
     t.strictSame(await call(index), right(first)[name as keyof ReturnType<typeof right>], name)
   }
   await remake('other', { keyType: 'string', payloadKind: 'bytes' }, 1).catch(() => {})
-  await t.rejects(index.get([1]), {
+  await t.rejects(index.getMany([1]), {
     code: 'INDEX_CHANGED',
     message: /has string keys and bytes payloads now$/,
   })
-  await t.rejects(index.get([1]), { code: 'BAD_REQUEST' })
+  await t.rejects(index.getMany([1]), { code: 'BAD_REQUEST' })
 })
 
 t.test('the same client may make it anew', async (t) => {
   await remake('own', SMALL, 1)
   const handle = client.index<'u32', 'u32'>('own')
-  t.equal(await handle.getOne(1), 1)
+  t.equal(await handle.get(1), 1)
   await client.dropIndex('own')
   await client.createIndex({ name: 'own', ...WIDE, unique: false })
-  await client.index<'u32', 'u64'>('own').insert([1], [5n])
-  t.equal(await client.index<'u32', 'u64'>('own').getOne(1), 5n)
-  await t.rejects(handle.getOne(1), { code: 'INDEX_CHANGED' })
+  await client.index<'u32', 'u64'>('own').insertMany([1], [5n])
+  t.equal(await client.index<'u32', 'u64'>('own').get(1), 5n)
+  await t.rejects(handle.get(1), { code: 'INDEX_CHANGED' })
   await client.dropIndex('own')
-  await t.rejects(handle.getOne(1), { code: 'UNKNOWN_INDEX' })
+  await t.rejects(handle.get(1), { code: 'UNKNOWN_INDEX' })
 })
 
 t.test('what was begun in one index does not go on in another', async (t) => {
   const ended = { code: 'INDEX_CHANGED', message: /what was begun does not go on in it$/ }
   const index = client.index<'u32', 'u32'>('begun')
   await remake('begun', SMALL, 1)
-  const pages = index.scan({ pageSize: 1 }).pages()
+  const pages = index.entries({ pageSize: 1 }).pages()
   const page = (await pages.next()).value
-  const ranges = await index.scanRanges({ from: [1, 2], limit: 1 })
+  const ranges = await index.ranges({ from: [1, 2], limit: 1 })
   await remake('begun', SMALL, 10)
   await t.rejects(pages.next(), ended)
-  t.equal(await index.getOne(1), 10)
+  t.equal(await index.get(1), 10)
   await t.rejects(ranges.next(), ended)
-  const { sequences } = await index.getNext([1])
-  const late = index.scan({ after: page?.token })
+  const { sequences } = await index.getNextMany([1])
+  const late = index.entries({ after: page?.token })
   await remake('begun', SMALL, 20)
   await t.rejects(late.pages().next(), ended)
   await remake('begun', SMALL, 25)
-  await t.rejects(index.getNext([1], { sequences }), ended)
+  await t.rejects(index.getNextMany([1], { sequences }), ended)
   const part = { keys: new Uint32Array(2 ** 20 + 1), payloads: new Uint32Array(2 ** 20 + 1) }
   let stored: () => void = () => {}
   const half = new Promise<void>((resolve) => {

@@ -78,11 +78,11 @@ t.test('a server that is still starting is told from one that is not there', asy
 t.test('requests of an index arrive in the order of the calls', async (t) => {
   const { server, index } = await open(t)
   await Promise.all([
-    index.insert([1], [1]),
-    index.count([1]),
-    index.insert([1], [2]),
-    index.getAll([1]),
-    index.delete([1]),
+    index.insertMany([1], [1]),
+    index.countMany([1]),
+    index.insertMany([1], [2]),
+    index.getAllMany([1]),
+    index.deleteMany([1]),
   ])
   t.strictSame(
     server.requests.slice(2).map(({ op }) => op),
@@ -96,10 +96,10 @@ t.test('calls that come with the definition, or after it, overtake none that wai
   const calls: Promise<unknown>[] = []
   const four = (first: number) => {
     calls.push(
-      index.insert([first], [1]),
-      index.get([first + 1]),
-      index.count([first + 2]),
-      index.getAll([first + 3]),
+      index.insertMany([first], [1]),
+      index.getMany([first + 1]),
+      index.countMany([first + 2]),
+      index.getAllMany([first + 3]),
     )
   }
   const definition = index.definition()
@@ -124,7 +124,7 @@ t.test('no more requests are under way than the server reads', async (t) => {
   server.intervene = (request) => (request.op === 'count' ? 'hold' : 'none')
   const controller = new AbortController()
   const calls = Array.from({ length: LIMITS.requestsInFlight + 5 }, (_, i) =>
-    index.count([i], i < 5 ? { signal: controller.signal } : {}).catch(({ code }) => code),
+    index.countMany([i], i < 5 ? { signal: controller.signal } : {}).catch(({ code }) => code),
   )
   await until(() => server.of('count').length >= LIMITS.requestsInFlight)
   await setTimeout(20)
@@ -143,7 +143,7 @@ t.test('calls of one turn are sent in their order, whatever their bounds', async
     const index = client.index<'u32', 'u32'>('numbers')
     if (asked === 'again') await index.definition()
     const before = server.of('count').length
-    await Promise.all(Array.from({ length: 12 }, (_, i) => index.count([i], bounds[i % bounds.length])))
+    await Promise.all(Array.from({ length: 12 }, (_, i) => index.countMany([i], bounds[i % bounds.length])))
     const sent = server.of('count').slice(before)
     t.strictSame(
       sent.map(({ columns }) => columns.keys?.bytes[0]),
@@ -156,11 +156,11 @@ t.test('calls of one turn are sent in their order, whatever their bounds', async
 t.test('deadlines and signals end a call at once, and tell the server', async (t) => {
   const { server, index } = await open(t)
   server.intervene = (request) => (request.op === 'get' ? 'hold' : 'none')
-  const late = index.get([1], { deadline: 500 })
+  const late = index.getMany([1], { deadline: 500 })
   await until(() => server.of('get').length === 1)
   await t.rejects(late, { code: 'DEADLINE_EXCEEDED' })
   const controller = new AbortController()
-  const call = index.get([1], { signal: controller.signal })
+  const call = index.getMany([1], { signal: controller.signal })
   await until(() => server.of('get').length === 2)
   controller.abort()
   await t.rejects(call, { code: 'CANCELLED' })
@@ -170,16 +170,16 @@ t.test('deadlines and signals end a call at once, and tell the server', async (t
     server.of('get').map(({ id }) => id),
   )
   const sent = server.requests.length
-  await t.rejects(index.get([1], { signal: AbortSignal.abort() }), { code: 'CANCELLED' })
-  await t.rejects(index.get([1], { deadline: 0 }), { code: 'DEADLINE_EXCEEDED' })
+  await t.rejects(index.getMany([1], { signal: AbortSignal.abort() }), { code: 'CANCELLED' })
+  await t.rejects(index.getMany([1], { deadline: 0 }), { code: 'DEADLINE_EXCEEDED' })
   t.equal(server.requests.length, sent, 'what has ended is not begun')
-  const single = Promise.allSettled([index.getOne(1, { deadline: 5 }), index.getOne(2, { deadline: 5 })])
+  const single = Promise.allSettled([index.get(1, { deadline: 5 }), index.get(2, { deadline: 5 })])
   t.match(await single, [
     { reason: { code: 'DEADLINE_EXCEEDED' } },
     { reason: { code: 'DEADLINE_EXCEEDED' } },
   ])
   server.intervene = () => 'none'
-  t.equal(await index.getOne(1), undefined, 'the connection goes on')
+  t.equal(await index.get(1), undefined, 'the connection goes on')
 })
 
 t.test('a client has a deadline for calls that name none', async (t) => {
@@ -188,13 +188,13 @@ t.test('a client has a deadline for calls that name none', async (t) => {
   const client = await connect(server.url, { deadline: 20 })
   t.teardown(() => client.close({ now: true }))
   await t.rejects(client.listIndexes(), { code: 'DEADLINE_EXCEEDED' })
-  await t.rejects(client.index('numbers').getOne(1), { code: 'DEADLINE_EXCEEDED' })
+  await t.rejects(client.index('numbers').get(1), { code: 'DEADLINE_EXCEEDED' })
 })
 
 t.test('errors of the server arrive as they are', async (t) => {
   const { server, index } = await open(t)
   server.intervene = first('insert', new WarpdexError('OUT_OF_DEVICE_MEMORY', 'full'))
-  const calls = await Promise.allSettled([index.insert([1], [1]), index.insert([2], [2])])
+  const calls = await Promise.allSettled([index.insertMany([1], [1]), index.insertMany([2], [2])])
   t.match(calls, [{ reason: { code: 'OUT_OF_DEVICE_MEMORY', message: 'full' } }, { status: 'fulfilled' }])
 })
 
@@ -204,9 +204,9 @@ t.test('reads are sent again on a new connection', async (t) => {
     onDisconnect: ({ code }) => events.push(code),
     onReconnect: () => events.push('again'),
   })
-  await index.insert([1], [10])
+  await index.insertMany([1], [10])
   server.intervene = first('get', 'dropBefore', 2)
-  t.equal(await index.getOne(1), 10)
+  t.equal(await index.get(1), 10)
   t.equal(server.of('get').length, 3)
   t.equal(server.connections, 3)
   t.strictSame(events, ['CONNECTION_LOST', 'again', 'CONNECTION_LOST', 'again'])
@@ -215,16 +215,16 @@ t.test('reads are sent again on a new connection', async (t) => {
 t.test('a read that ends every connection is given up', async (t) => {
   const { server, index } = await open(t)
   server.intervene = first('get', 'dropBefore', 1000)
-  await t.rejects(index.get([1]), { code: 'CONNECTION_LOST' })
+  await t.rejects(index.getMany([1]), { code: 'CONNECTION_LOST' })
   t.equal(server.of('get').length, 4)
-  t.strictSame(await index.count([1]), Uint32Array.of(0), 'others go on')
+  t.strictSame(await index.countMany([1]), Uint32Array.of(0), 'others go on')
 })
 
 t.test('a connection on which nonsense arrives is left for another', async (t) => {
   const reasons: string[] = []
   const { server, client, index } = await open(t, { onDisconnect: ({ message }) => reasons.push(message) })
   server.intervene = first('count', 'garbage')
-  t.strictSame(await index.count([1]), Uint32Array.of(0))
+  t.strictSame(await index.countMany([1]), Uint32Array.of(0))
   t.match(reasons, [/what is no frame/])
   server.intervene = first('dropIndex', 'garbage')
   await t.rejects(client.dropIndex('numbers'), { code: 'CONNECTION_LOST' })
@@ -233,15 +233,15 @@ t.test('a connection on which nonsense arrives is left for another', async (t) =
 t.test('a write whose answer was lost is sent again under its id, and applied once', async (t) => {
   const { server, index } = await open(t)
   server.intervene = first('insert', 'dropAfter')
-  t.strictSame([...(await index.insert([1], [10]))], [0])
+  t.strictSame([...(await index.insertMany([1], [10]))], [0])
   const inserts = server.of('insert')
   t.equal(inserts.length, 2)
   t.equal(inserts[0].writeId, inserts[1].writeId)
-  t.strictSame((await index.getAll([1])).of(0), [10])
-  await index.insert([1], [11])
+  t.strictSame((await index.getAllMany([1])).of(0), [10])
+  await index.insertMany([1], [11])
   t.not(server.of('insert')[2].writeId, inserts[0].writeId)
   server.intervene = first('delete', 'dropBefore', 2)
-  await t.rejects(index.delete([1]), { code: 'CONNECTION_LOST' })
+  await t.rejects(index.deleteMany([1]), { code: 'CONNECTION_LOST' })
   t.equal(server.of('delete').length, 2)
 })
 
@@ -249,8 +249,8 @@ t.test('the order of calls outlives the connection', async (t) => {
   const { server, index } = await open(t)
   server.intervene = first('insert', 'dropBefore')
   const keys = [1, 1, 1, 1]
-  await Promise.all(keys.map((key, i) => index.insert([key], [i])))
-  t.strictSame((await index.getAll([1])).of(0), [0, 1, 2, 3])
+  await Promise.all(keys.map((key, i) => index.insertMany([key], [i])))
+  t.strictSame((await index.getAllMany([1])).of(0), [0, 1, 2, 3])
 })
 
 t.test('creating and dropping are not repeated', async (t) => {
@@ -265,8 +265,8 @@ t.test('creating and dropping are not repeated', async (t) => {
 t.test('calls made while the server is away wait for it', async (t) => {
   const { server, client, index } = await open(t)
   await server.stop()
-  const calls = Promise.all([index.insert([1], [10]), index.getOne(1)])
-  await t.rejects(index.count([1], { deadline: 10 }), { code: 'DEADLINE_EXCEEDED' })
+  const calls = Promise.all([index.insertMany([1], [10]), index.get(1)])
+  await t.rejects(index.countMany([1], { deadline: 10 }), { code: 'DEADLINE_EXCEEDED' })
   await setTimeout(30)
   await server.start()
   t.match(await calls, [[0], 10])
@@ -277,9 +277,9 @@ t.test('calls made while the server is away wait for it', async (t) => {
 t.test('a client gives up in the end', async (t) => {
   const { server, client, index } = await open(t, { reconnect: { attempts: 3, firstDelay: 1 } })
   await server.stop()
-  await t.rejects(index.get([1]), { code: 'CONNECTION_LOST' })
+  await t.rejects(index.getMany([1]), { code: 'CONNECTION_LOST' })
   t.match(await client.closed, { code: 'CONNECTION_LOST' })
-  await t.rejects(index.get([1]), { code: 'CONNECTION_LOST' })
+  await t.rejects(index.getMany([1]), { code: 'CONNECTION_LOST' })
   await server.start()
   const { server: strict, client: stranger } = await open(t)
   strict.token = 'changed'
@@ -296,7 +296,7 @@ t.test('a client goes on trying for as long as it takes', async (t) => {
     stream.end('HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n\r\n')
   })
   away.listen(Number(new URL(server.url).port), '127.0.0.1')
-  const call = index.count([1])
+  const call = index.countMany([1])
   await until(() => attempts > 30)
   await new Promise((resolve) => away.close(resolve))
   await server.start()
@@ -307,11 +307,11 @@ t.test('a client goes on trying for as long as it takes', async (t) => {
 t.test('closing now ends everything', async (t) => {
   const { server, client, index } = await open(t)
   server.intervene = () => 'hold'
-  const call = index.get([1])
+  const call = index.getMany([1])
   await until(() => server.of('get').length === 1)
   const closed = client.close({ now: true })
   await t.rejects(call, { code: 'CANCELLED', message: /closed/ })
-  await t.rejects(index.get([1]), { code: 'CANCELLED' })
+  await t.rejects(index.getMany([1]), { code: 'CANCELLED' })
   await closed
   t.equal(await client.closed, undefined)
   const other: { client: Client; server: FakeServer } = await open(t)
@@ -339,10 +339,10 @@ t.test('closing ends an attempt to connect', async (t) => {
 t.test('closing waits for answers, but not for a server that is gone', async (t) => {
   const { server, client, index } = await open(t)
   server.intervene = first('count', 'hold')
-  const held = index.count([1], { deadline: 300 })
+  const held = index.countMany([1], { deadline: 300 })
   await until(() => server.of('count').length === 1)
   const closed = client.close()
-  await t.rejects(index.count([1]), { code: 'CANCELLED', message: /closed/ }, 'new calls are refused')
+  await t.rejects(index.countMany([1]), { code: 'CANCELLED', message: /closed/ }, 'new calls are refused')
   t.equal(await Promise.race([closed, setTimeout(20, 'waits')]), 'waits')
   const again = client.close()
   await t.rejects(held, { code: 'DEADLINE_EXCEEDED' })
@@ -350,13 +350,13 @@ t.test('closing waits for answers, but not for a server that is gone', async (t)
   await again
   const back = await open(t, { reconnect: { firstDelay: 60_000, maxDelay: 60_000 } })
   await back.server.stop()
-  const answered = back.index.count([1])
+  const answered = back.index.countMany([1])
   await back.server.start()
   await back.client.close()
   t.strictSame([...(await answered)], [0], 'one more attempt, at once')
   const gone = await open(t)
   await gone.server.stop()
-  const lost = t.rejects(gone.index.count([1]), { code: 'CONNECTION_LOST' })
+  const lost = t.rejects(gone.index.countMany([1]), { code: 'CONNECTION_LOST' })
   await gone.client.close()
   await lost
   t.match(await gone.client.closed, { code: 'CONNECTION_LOST' })

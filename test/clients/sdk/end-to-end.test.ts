@@ -2,30 +2,23 @@ import t, { type Test } from 'tap'
 import {
   type Client,
   connect,
+  type IfExists,
   type Index,
-  type InsertMode,
   type PayloadKind,
   ResultCode,
-  WriteBatch,
-  WriteOp,
 } from '../../../clients/sdk/index.js'
 import { type ColumnConstructor, KEY_ARRAYS, type KeyArray } from '../../../protocol/columns.js'
-import {
-  FIXED_KEY_TYPES,
-  type FixedKeyType,
-  type IndexDefinition,
-  type KeyType,
-} from '../../../protocol/types.js'
+import { FIXED_KEY_TYPES, type FixedKeyType, type IndexDefinition, WriteOp } from '../../../protocol/types.js'
 import { loadConfig, startServer } from '../../../src/server/index.js'
 import { Random, seedOfRun } from '../../random.js'
 import { type ModelEntry, ModelIndex, type ModelKey } from './model-index.js'
 
 type Stored = number | bigint | Uint8Array
 const PAYLOAD_KINDS: readonly PayloadKind[] = ['u32', 'u64', 'bytes', 'fixed(5)']
-const INSERT_OPS: { readonly [Mode in InsertMode]: WriteOp } = {
-  append: WriteOp.insert,
+const INSERT_OPS: { readonly [What in IfExists]: WriteOp } = {
+  add: WriteOp.insert,
+  keep: WriteOp.insertIfAbsent,
   replace: WriteOp.replace,
-  ifAbsent: WriteOp.insertIfAbsent,
 }
 const UNBOUNDED = { from: undefined, to: undefined, fromExclusive: false, toExclusive: false }
 
@@ -49,21 +42,25 @@ class Pair {
     this.#keySpace = Array.from({ length: 120 }, () => randomKey(random, definition.keyType))
   }
 
-  async insert(mode: InsertMode): Promise<void> {
+  async insert(ifExists: IfExists): Promise<void> {
     const keys = this.#keys(200)
+    const column = this.#column(keys)
     const payloads = keys.map(() => this.#payload())
-    const codes = await this.#index.insert(this.#column(keys), payloads, { mode })
+    const codes =
+      ifExists === 'replace'
+        ? await this.#index.putMany(column, payloads)
+        : await this.#index.insertMany(column, payloads, { ifExists })
     this.#compareCodes(
       codes,
-      keys.map((key, i) => [INSERT_OPS[mode], key, payloads[i]]),
-      `insert, ${mode}`,
+      keys.map((key, i) => [INSERT_OPS[ifExists], key, payloads[i]]),
+      `insert, ${ifExists}`,
     )
   }
 
   async delete(pairs: boolean): Promise<void> {
     const keys = this.#keys(20)
     const payloads = keys.map(() => this.#payload())
-    const codes = await this.#index.delete(this.#column(keys), pairs ? { payloads } : {})
+    const codes = await this.#index.deleteMany(this.#column(keys), pairs ? { payloads } : {})
     const op = pairs ? WriteOp.deletePair : WriteOp.deleteKey
     this.#compareCodes(
       codes,
@@ -73,16 +70,17 @@ class Pair {
   }
 
   async write(): Promise<void> {
-    const batch = new WriteBatch<KeyType, PayloadKind>()
+    const batch = this.#index.batch()
     const items = this.#keys(100).map((key): [WriteOp, ModelKey, Stored] => {
       const op = this.#random.pick(Object.values(WriteOp))
       const payload = this.#payload()
-      batch.ops.push(op)
-      batch.keys.push(key)
-      batch.payloads.push(payload)
+      if (op === WriteOp.insert) batch.insert(key, payload)
+      else if (op === WriteOp.insertIfAbsent) batch.insert(key, payload, { ifExists: 'keep' })
+      else if (op === WriteOp.replace) batch.put(key, payload)
+      else batch.delete(key, op === WriteOp.deletePair ? { payload } : {})
       return [op, key, payload]
     })
-    this.#compareCodes(await this.#index.write(batch), items, 'write')
+    this.#compareCodes(await batch.write(), items, 'write')
   }
 
   async compareReads(): Promise<void> {
@@ -90,17 +88,17 @@ class Pair {
     const column = this.#column(keys)
     const lists = keys.map((key) => this.#model.of(key).map(textOf))
     const [got, all, counts, one] = await Promise.all([
-      this.#index.get(column),
-      this.#index.getAll(column),
-      this.#index.count(column),
-      this.#index.getOne(keys[0]),
+      this.#index.getMany(column),
+      this.#index.getAllMany(column),
+      this.#index.countMany(column),
+      this.#index.get(keys[0]),
     ])
     this.#same(
       keys.map((_, i) => show(got.payload(i))),
       lists.map(([first]) => first),
       'get',
     )
-    this.#same(show(one), lists[0][0], 'getOne')
+    this.#same(show(one), lists[0][0], 'get')
     this.#same(
       keys.map((_, i) => all.of(i).map(show)),
       lists,
@@ -121,12 +119,12 @@ class Pair {
   async #compareNext(keys: readonly ModelKey[], reverse: boolean): Promise<void> {
     const after = (key: ModelKey, sequence: number) =>
       this.#model.scan({ ...UNBOUNDED, reverse, after: { key, sequence } })[0]
-    const next = await this.#index.getNext(keys, { reverse })
+    const next = await this.#index.getNextMany(keys, { reverse })
     const expected = keys.map((key) => after(key, reverse ? -1 : Number.POSITIVE_INFINITY))
     const seen = keys.map((_, i) => (next.has(i) ? [next.key(i), show(next.payloads.at(i))] : undefined))
     this.#same(seen, expected.map(pairOf), `getNext, reverse ${reverse}`)
     const there = expected.flatMap((entry, i) => (entry === undefined ? [] : [{ entry, i }]))
-    const within = await this.#index.getNext(
+    const within = await this.#index.getNextMany(
       there.map(({ i }) => next.key(i)),
       { reverse, sequences: Uint32Array.from(there, ({ i }) => next.sequences[i]) },
     )
@@ -141,7 +139,7 @@ class Pair {
     const [from, to] = this.#random.chance(0.3) ? [] : this.#keys(2).sort((a, b) => (a < b ? -1 : 1))
     const ends = { fromExclusive: this.#random.chance(0.5), toExclusive: this.#random.chance(0.5) }
     const seen: unknown[] = []
-    for await (const { key, payload } of this.#index.scan({ from, to, ...ends, reverse, pageSize: 70 })) {
+    for await (const { key, payload } of this.#index.entries({ from, to, ...ends, reverse, pageSize: 70 })) {
       seen.push([key, show(payload)])
     }
     const expected = this.#model.scan({ from, to, ...ends, reverse, after: undefined })
@@ -153,7 +151,7 @@ class Pair {
     const from = bounds.map(([low]) => low)
     const to = this.#random.chance(0.3) ? undefined : bounds.map(([, high]) => high)
     const ends = { fromExclusive: this.#random.chance(0.5), toExclusive: this.#random.chance(0.5), reverse }
-    const first = await this.#index.scanRanges({ from, to, ...ends, limit: 25 })
+    const first = await this.#index.ranges({ from, to, ...ends, limit: 25 })
     const seen = bounds.map((): unknown[] => [])
     for (let page: typeof first | undefined = first; page !== undefined; page = await page.next()) {
       for (let i = 0; i < seen.length; i++) {
@@ -266,8 +264,8 @@ t.test('what the client writes to a server on the device comes back as from a pl
         await client.createIndex(definition)
         const pair = new Pair(t, random, client, definition)
         await pair.compareReads()
-        await pair.insert('append')
-        await pair.insert('ifAbsent')
+        await pair.insert('add')
+        await pair.insert('keep')
         await pair.compareReads()
         await pair.delete(true)
         await pair.insert('replace')
@@ -284,12 +282,12 @@ t.test('NaN and zeros of both signs as keys', async (t) => {
   for (const keyType of ['f32', 'f64'] as const) {
     await client.createIndex({ name: keyType, keyType, payloadKind: 'u32', unique: false })
     const index = client.index<typeof keyType, 'u32'>(keyType)
-    const codes = await index.insert([Number.NaN, -0, 0], [1, 2, 3])
+    const codes = await index.insertMany([Number.NaN, -0, 0], [1, 2, 3])
     const { notANumber, inserted } = ResultCode
     t.strictSame([...codes], [notANumber, inserted, inserted])
-    const got = await index.getAll([0, -0, Number.NaN])
+    const got = await index.getAllMany([0, -0, Number.NaN])
     t.strictSame([got.of(0), got.of(1), got.of(2)], [[2, 3], [2, 3], []])
-    t.strictSame((await index.scanRanges({ from: [], limit: 5 })).length, 0)
+    t.strictSame((await index.ranges({ from: [], limit: 5 })).length, 0)
   }
 })
 
@@ -299,24 +297,26 @@ t.test('a strategy that is named is used, or refused where there are no partitio
   const sequential = { strategy: 'sequential' } as const
   const { inserted, deleted } = ResultCode
   t.strictSame(
-    [...(await index.insert(['a', 'b', 'bc'], [1, 2, 3], sequential))],
+    [...(await index.insertMany(['a', 'b', 'bc'], [1, 2, 3], sequential))],
     [inserted, inserted, inserted],
   )
-  t.strictSame([...(await index.delete(['a'], sequential))], [deleted])
-  t.equal((await index.get(['bc'], sequential)).payload(0), 3)
-  t.equal((await index.getNext(['b'], sequential)).key(0), 'bc')
-  const batch = new WriteBatch<'string', 'u32'>().deleteKey('b')
-  t.strictSame([...(await index.write(batch, sequential))], [deleted])
+  t.strictSame([...(await index.deleteMany(['a'], sequential))], [deleted])
+  t.equal((await index.getMany(['bc'], sequential)).payload(0), 3)
+  t.equal((await index.getNextMany(['b'], sequential)).key(0), 'bc')
+  t.strictSame([...(await index.batch().delete('b').write(sequential))], [deleted])
   const explained = await index.explain(['abc', 'a'], sequential)
   t.match(explained, { strategy: 'sequential', batch: 2, partitions: null, tables: null })
   const refusal = { code: 'BAD_REQUEST', message: /the index has no partitions/ }
-  await t.rejects(index.get(['a'], { strategy: 'speculative' }), refusal)
-  await t.rejects(index.insert(['x'], [1], { strategy: 'directed', resolution: 'reversed' }), refusal)
+  await t.rejects(index.getMany(['a'], { strategy: 'speculative' }), refusal)
+  await t.rejects(index.insertMany(['x'], [1], { strategy: 'directed', resolution: 'reversed' }), refusal)
   await t.rejects(index.explain(['a'], { strategy: 'hierarchical' }), refusal)
   const message = /resolution needs a strategy/
-  await t.rejects(index.get(['a'], { ...sequential, resolution: 'serial' }), { code: 'BAD_REQUEST', message })
+  await t.rejects(index.getMany(['a'], { ...sequential, resolution: 'serial' }), {
+    code: 'BAD_REQUEST',
+    message,
+  })
   await t.rejects(index.explain([]), { code: 'BAD_REQUEST', message: /needs a key at least/ })
-  t.strictSame([...(await index.count(['bc', 'x']))], [1, 0])
+  t.strictSame([...(await index.countMany(['bc', 'x']))], [1, 0])
 })
 
 t.test('a linked index is read in order from both ends, with keys coming and going', async (t) => {
@@ -331,9 +331,9 @@ t.test('a linked index is read in order from both ends, with keys coming and goi
     message: /not unique, linked; drop/,
   })
   const index = client.index<'u32', 'u32'>('links')
-  const keysOf = async (options: Parameters<typeof index.scan>[0]) => {
+  const keysOf = async (options: Parameters<typeof index.entries>[0]) => {
     const keys: number[] = []
-    for await (const { key } of index.scan(options)) keys.push(key)
+    for await (const { key } of index.entries(options)) keys.push(key)
     return keys
   }
   const present = new Set<number>()
@@ -345,7 +345,10 @@ t.test('a linked index is read in order from both ends, with keys coming and goi
     const range = { from: 100, to: 800 }
     t.strictSame(await keysOf({ ...range, pageSize: 7 }), inside)
     t.strictSame(await keysOf({ ...range, reverse: true, pageSize: 7 }), inside.toReversed())
-    const [found, before] = [await index.getNext([100]), await index.getNext([800], { reverse: true })]
+    const [found, before] = [
+      await index.getNextMany([100]),
+      await index.getNextMany([800], { reverse: true }),
+    ]
     t.equal(
       found.key(0),
       keys.find((key) => key > 100),
@@ -358,12 +361,12 @@ t.test('a linked index is read in order from both ends, with keys coming and goi
   // Two orders of the same residues, so that keys of the second batch come between those of the first.
   for (const factor of [37, 101]) {
     const batch = Array.from({ length: 60 }, (_, i) => (i * factor) % 997).filter((key) => !present.has(key))
-    await index.insert(batch, batch)
+    await index.insertMany(batch, batch)
     for (const key of batch) present.add(key)
     await compare()
   }
   const gone = [...present].filter((key) => key % 3 === 0)
-  await index.delete(gone)
+  await index.deleteMany(gone)
   for (const key of gone) present.delete(key)
   await compare()
 })

@@ -34,14 +34,14 @@ t.test('nothing overtakes a batch that takes several requests', async (t) => {
   const index = await blobs('overtaken')
   const other = client.index<'u32', 'bytes'>('overtaken')
   await index.definition()
-  const before = index.count([0, 65])
-  const batch = index.insert(largeKeys, largePayloads)
-  const got = index.get([0, 40, 64, 65])
-  const removed = other.delete([65])
-  const left = index.count([0, 65])
-  const late = index.insert([65], ['late'])
+  const before = index.countMany([0, 65])
+  const batch = index.insertMany(largeKeys, largePayloads)
+  const got = index.getMany([0, 40, 64, 65])
+  const removed = other.deleteMany([65])
+  const left = index.countMany([0, 65])
+  const late = index.insertMany([65], ['late'])
   const dropped = client.dropIndex('overtaken')
-  const after = failureOf(index.count([1]))
+  const after = failureOf(index.countMany([1]))
   t.strictSame([...(await before)], [0, 0])
   t.ok((await batch).every((code) => code === inserted))
   t.strictSame(
@@ -57,22 +57,22 @@ t.test('nothing overtakes a batch that takes several requests', async (t) => {
 
 t.test('single gets come before what is asked for after them', async (t) => {
   const index = await blobs('singles')
-  await index.insert([1], ['a'])
+  await index.insertMany([1], ['a'])
   const text = (payload: Uint8Array | undefined) => payload && Buffer.from(payload).toString()
   for (const asked of ['for the first time', 'again']) {
     const [first, , second, , third] = await Promise.all([
-      index.getOne(1),
-      index.insert([1], ['b'], { mode: 'replace' }),
-      index.getOne(1),
-      index.delete([1]),
-      index.getOne(1),
-      index.insert([1], ['a']),
+      index.get(1),
+      index.putMany([1], ['b']),
+      index.get(1),
+      index.deleteMany([1]),
+      index.get(1),
+      index.insertMany([1], ['a']),
     ])
     t.strictSame([first, second, third].map(text), ['a', 'b', undefined], asked)
     // By then what the index is known to be is known for good.
     await new Promise((resolve) => setImmediate(resolve))
   }
-  const [one, dropped] = await Promise.all([index.getOne(1), client.dropIndex('singles')])
+  const [one, dropped] = await Promise.all([index.get(1), client.dropIndex('singles')])
   t.strictSame([text(one), dropped], ['a', true])
 })
 
@@ -81,15 +81,15 @@ t.test('a batch that fails midway says how many of its first items are stored', 
   const tooLong = new Uint8Array(LARGE_ROWS * rowBytes + 10)
   const offsets = Uint32Array.from(largePayloads.offsets)
   offsets[LARGE_ROWS] = tooLong.length
-  const call = index.insert(largeKeys, { bytes: tooLong, offsets })
-  const after = index.insert([LARGE_ROWS - 1], ['after'])
+  const call = index.insertMany(largeKeys, { bytes: tooLong, offsets })
+  const after = index.insertMany([LARGE_ROWS - 1], ['after'])
   const error = await failureOf(call)
   if (!(error instanceof BatchError)) throw error
   t.match(error, { code: 'TOO_LARGE', message: /the first \d+ items of the batch are stored$/ })
   t.ok(error.stored > 0 && error.stored < LARGE_ROWS)
   t.strictSame([...error.codes], Array(error.stored).fill(inserted))
   t.strictSame([...(await after)], [inserted])
-  const counts = await index.count(largeKeys)
+  const counts = await index.countMany(largeKeys)
   t.strictSame(
     [...counts],
     Array.from(largeKeys, (key) => (key < error.stored || key === LARGE_ROWS - 1 ? 1 : 0)),
@@ -102,12 +102,12 @@ t.test('a batch that is given up midway lets others go on, each in its turn', as
   const control = new AbortController()
   let inserts = 0
   server.intervene = ({ op }) => (op === 'insert' && ++inserts === 2 ? 'hold' : 'none')
-  const given = failureOf(index.insert(largeKeys, largePayloads, { signal: control.signal }))
-  const late = failureOf(index.insert(largeKeys, largePayloads, { deadline: 100 }))
-  const counted = index.count([0, 65])
-  const whole = index.insert(largeKeys, largePayloads)
-  const countedAgain = index.count([0, 65])
-  await t.rejects(index.count([0], { deadline: 1 }), { code: 'DEADLINE_EXCEEDED' })
+  const given = failureOf(index.insertMany(largeKeys, largePayloads, { signal: control.signal }))
+  const late = failureOf(index.insertMany(largeKeys, largePayloads, { deadline: 100 }))
+  const counted = index.countMany([0, 65])
+  const whole = index.insertMany(largeKeys, largePayloads)
+  const countedAgain = index.countMany([0, 65])
+  await t.rejects(index.countMany([0], { deadline: 1 }), { code: 'DEADLINE_EXCEEDED' })
   t.match(await late, { code: 'DEADLINE_EXCEEDED', stored: 0 })
   while (inserts < 2) await new Promise((resolve) => setTimeout(resolve, 2))
   control.abort()
@@ -130,11 +130,11 @@ t.test('a batch whose index is made anew midway is not stored in halves', async 
     if (op === 'insert' && ++inserts === 2) server.remake('blobs')
     return 'none'
   }
-  const error = await failureOf(index.insert(largeKeys, largePayloads))
+  const error = await failureOf(index.insertMany(largeKeys, largePayloads))
   t.match(error, { code: 'INDEX_CHANGED', name: 'BatchError', stored: 0, message: /does not go on in it/ })
   inserts = 1
   t.equal(
-    (await index.insert(largeKeys, largePayloads)).length,
+    (await index.insertMany(largeKeys, largePayloads)).length,
     LARGE_ROWS,
     'refused at once, it is sent again',
   )
@@ -147,7 +147,7 @@ t.test('closing waits for what is under way, with all that follows from it', asy
     const other = await connect(url)
     const index = other.index<'u32', 'bytes'>(name)
     // What the index is has yet to be asked for.
-    const single = index.getOne(5)
+    const single = index.get(5)
     async function* slowly() {
       yield { keys: [100], payloads: ['a'] }
       await new Promise((resolve) => setTimeout(resolve, 50))
@@ -155,8 +155,8 @@ t.test('closing waits for what is under way, with all that follows from it', asy
     }
     const load = index.bulkLoad(slowly())
     const [written, scan] = [
-      index.insert(largeKeys, largePayloads),
-      index.scan({ pageSize: 1 })[Symbol.asyncIterator](),
+      index.insertMany(largeKeys, largePayloads),
+      index.entries({ pageSize: 1 })[Symbol.asyncIterator](),
     ]
     const first = scan.next()
     let done = 0
@@ -166,7 +166,7 @@ t.test('closing waits for what is under way, with all that follows from it', asy
     t.match(await load, { rows: 2 })
     t.equal((await written).length, LARGE_ROWS)
     await t.rejects(scan.next(), { code: 'CANCELLED' }, 'a page that is asked for later is a new call')
-    await t.rejects(index.get([1]), { code: 'CANCELLED', message: /the client was closed/ })
+    await t.rejects(index.getMany([1]), { code: 'CANCELLED', message: /the client was closed/ })
     t.equal(await other.closed, undefined)
     await other.close()
   }

@@ -1,5 +1,5 @@
 // Runs in a browser.
-import { connect, WarpdexError, WriteBatch } from '../../../clients/sdk/index.js'
+import { connect, WarpdexError } from '../../../clients/sdk/index.js'
 
 const decode = (bytes: Uint8Array | undefined) => bytes && new TextDecoder().decode(bytes)
 
@@ -9,26 +9,29 @@ export async function run(url: string, token: string | undefined) {
   try {
     await client.createIndex({ name: 'texts', keyType: 'u64', payloadKind: 'bytes', unique: false })
     const texts = client.index<'u64', 'bytes'>('texts')
-    const codes = await texts.insert(BigUint64Array.of(7n, 2n ** 64n - 1n, 7n), ['sieben', 'groß', 'seven'])
-    const got = await texts.get([7n, 8n, 2n ** 64n - 1n])
-    const singles = await Promise.all([texts.getOne(7n), texts.getOne(8n)])
+    const codes = await texts.insertMany(BigUint64Array.of(7n, 2n ** 64n - 1n, 7n), [
+      'sieben',
+      'groß',
+      'seven',
+    ])
+    const got = await texts.getMany([7n, 8n, 2n ** 64n - 1n])
+    const singles = await Promise.all([texts.get(7n), texts.get(8n)])
     const scanned: string[] = []
-    for await (const { key, payload } of texts.scan({ reverse: true, pageSize: 2 })) {
+    for await (const { key, payload } of texts.entries({ reverse: true, pageSize: 2 })) {
       scanned.push(`${key} ${decode(payload)}`)
     }
-    const ranges = await texts.scanRanges({ from: [0n, 8n], to: [7n, 9n], limit: 1 })
+    const ranges = await texts.ranges({ from: [0n, 8n], to: [7n, 9n], limit: 1 })
     const next = await ranges.next()
 
     await client.createIndex({ name: 'numbers', keyType: 'f64', payloadKind: 'u32', unique: true })
     const numbers = client.index<'f64', 'u32'>('numbers')
-    const batch = new WriteBatch<'f64', 'u32'>().insert(-1.5, 1).insert(2.5, 2).insert(2.5, 3).deleteKey(9)
-    const written = await numbers.write(batch)
+    const written = await numbers.batch().insert(-1.5, 1).insert(2.5, 2).insert(2.5, 3).delete(9).write()
     const large = Float64Array.from({ length: 100_000 }, (_, i) => i)
-    await numbers.insert(large, Uint32Array.from(large))
-    const count = (await numbers.count(large)).reduce((sum, each) => sum + each, 0)
+    await numbers.insertMany(large, Uint32Array.from(large))
+    const count = (await numbers.countMany(large)).reduce((sum, each) => sum + each, 0)
     const refusal = await client
       .index('none')
-      .get([1])
+      .getMany([1])
       .catch((error: unknown) => error)
     return {
       software: client.server.adapter.software,

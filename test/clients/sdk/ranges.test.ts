@@ -31,7 +31,7 @@ async function gather<K extends KeyType, P extends PayloadKind>(
   index: Index<K, P>,
   options: RangesOptions<K>,
 ) {
-  let page = await index.scanRanges(options)
+  let page = await index.ranges(options)
   const { length } = page
   const ranges = Array.from({ length }, () => ({ keys: [] as unknown[], payloads: [] as unknown[] }))
   let pages = 0
@@ -51,11 +51,11 @@ t.test('many ranges are scanned at once, and continued where they have more', as
   const { client, server } = await open(t)
   const index = client.index<'u32', 'u32'>('numbers')
   const keys = [1, 2, 3, ...Array<number>(10).fill(4), 5, 6]
-  await index.insert(
+  await index.insertMany(
     keys,
     keys.map((_, i) => i),
   )
-  const first = await index.scanRanges({ from: [1, 9, 4, 5], to: [3, 9, 4, 7], limit: 3 })
+  const first = await index.ranges({ from: [1, 9, 4, 5], to: [3, 9, 4, 7], limit: 3 })
   t.equal(first.length, 4)
   t.strictSame(first.offsets, Uint32Array.of(0, 3, 3, 6, 8))
   t.strictSame(first.keys, Uint32Array.of(1, 2, 3, 4, 4, 4, 5, 6))
@@ -96,13 +96,13 @@ t.test('many ranges are scanned at once, and continued where they have more', as
     within(0, 5).reverse(),
     within(0, 2).reverse(),
   ])
-  t.equal((await index.scanRanges({ from: [], limit: 1 })).length, 0)
+  t.equal((await index.ranges({ from: [], limit: 1 })).length, 0)
 })
 
 t.test('ranges and limits over that of a request are split', async (t) => {
   const { client, server } = await open(t)
   const index = client.index<'u32', 'u32'>('numbers')
-  await index.insert([1, 2, 3], [10, 20, 30])
+  await index.insertMany([1, 2, 3], [10, 20, 30])
   const limit = LIMITS.scanEntries / 2
   const { ranges, pages } = await gather(index, { from: [1, 2, 3, 4, 1], to: [1, 3, 3, 9, 3], limit })
   t.strictSame(
@@ -127,7 +127,7 @@ t.test('ranges whose payloads are too large for a frame come in smaller parts', 
   server.replyBytes = 350_000
   const index = client.index<'u64', 'bytes'>('texts')
   const keys = BigUint64Array.from({ length: 20 }, (_, i) => BigInt(i))
-  await index.insert(
+  await index.insertMany(
     keys,
     Array.from(keys, (key) => new Uint8Array(100_000).fill(Number(key))),
   )
@@ -145,7 +145,7 @@ t.test('ranges whose payloads are too large for a frame come in smaller parts', 
       ),
     )
   }
-  const part = (await index.scanRanges({ from: [3n, 7n], limit: 1 })).of(1).payloads
+  const part = (await index.ranges({ from: [3n, 7n], limit: 1 })).of(1).payloads
   t.strictSame([part.length, part.at(0)[0], part.offsets?.length], [1, 7, 2])
 })
 
@@ -154,17 +154,17 @@ t.test('ranges that make no sense are refused before they are sent', async (t) =
   const index = client.index<'u32', 'u32'>('numbers')
   await index.definition()
   const before = server.requests.length
-  await t.rejects(index.scanRanges({ limit: 1 }), { code: 'BAD_REQUEST', message: /from, to or both/ })
-  await t.rejects(index.scanRanges({ from: [1, 2], to: [3], limit: 1 }), {
+  await t.rejects(index.ranges({ limit: 1 }), { code: 'BAD_REQUEST', message: /from, to or both/ })
+  await t.rejects(index.ranges({ from: [1, 2], to: [3], limit: 1 }), {
     code: 'BAD_REQUEST',
     message: /2 from keys came with 1 to keys/,
   })
   for (const limit of [0, 1.5, Number.NaN, LIMITS.scanEntries + 1]) {
-    await t.rejects(index.scanRanges({ from: [1], limit }), { code: 'BAD_REQUEST', message: /limit/ })
+    await t.rejects(index.ranges({ from: [1], limit }), { code: 'BAD_REQUEST', message: /limit/ })
   }
-  await t.rejects(client.index('numbers').scanRanges({ from: Float64Array.of(1), limit: 1 }), {
+  await t.rejects(client.index('numbers').ranges({ from: Float64Array.of(1), limit: 1 }), {
     code: 'WRONG_KEY_TYPE',
   })
-  await t.rejects(index.scanRanges({ from: [1], limit: 1, deadline: 0 }), { code: 'DEADLINE_EXCEEDED' })
+  await t.rejects(index.ranges({ from: [1], limit: 1, deadline: 0 }), { code: 'DEADLINE_EXCEEDED' })
   t.equal(server.requests.length, before)
 })

@@ -9,8 +9,6 @@ import {
   Query,
   relation,
   WarpdexError,
-  WriteBatch,
-  WriteOp,
   when,
 } from '../../../clients/sdk/index.js'
 import { start } from '../../src/server/start.js'
@@ -56,18 +54,28 @@ function methodsOf(client: Client): Readonly<Record<string, readonly [object, Ro
       {
         definition: (options) => index.definition(options),
         stats: (options) => index.stats(options),
-        get: (options) => index.get([1], options),
+        getMany: (options) => index.getMany([1], options),
         explain: (options) => index.explain([1], options),
-        getOne: (options) => index.getOne(1, options),
-        getAll: (options) => index.getAll([1], options),
-        count: (options) => index.count([1], options),
-        getNext: (options) => index.getNext([1], options),
-        scan: (options) => index.scan(options),
-        scanRanges: (options) => index.scanRanges(options),
-        insert: (options) => index.insert([1], [1], options),
+        get: (options) => index.get(1, options),
+        getAllMany: (options) => index.getAllMany([1], options),
+        countMany: (options) => index.countMany([1], options),
+        getNextMany: (options) => index.getNextMany([1], options),
+        entries: (options) => index.entries(options),
+        ranges: (options) => index.ranges(options),
+        insertMany: (options) => index.insertMany([1], [1], options),
+        putMany: (options) => index.putMany([1], [1], options),
+        batch: 'none',
         bulkLoad: (options) => index.bulkLoad([], options),
-        delete: (options) => index.delete([1], options),
-        write: (options) => index.write(new WriteBatch(), options),
+        deleteMany: (options) => index.deleteMany([1], options),
+      },
+    ],
+    batch: [
+      index.batch(),
+      {
+        put: 'none',
+        insert: (options) => index.batch().insert(1, 1, options),
+        delete: (options) => index.batch().delete(1, options),
+        write: (options) => index.batch().write(options),
       },
     ],
     relation: [
@@ -104,7 +112,17 @@ function methodsOf(client: Client): Readonly<Record<string, readonly [object, Ro
 }
 
 /** Those whose answer is no promise. */
-const THROWING = ['query', 'scan', 'pages', 'arrowBatches', 'join', 'union', 'intersect', 'except', 'orderBy']
+const THROWING = [
+  'query',
+  'entries',
+  'pages',
+  'arrowBatches',
+  'join',
+  'union',
+  'intersect',
+  'except',
+  'orderBy',
+]
 
 t.test('options that are not there, and values that they cannot have, are refused', async (t) => {
   const server = new FakeServer()
@@ -158,9 +176,8 @@ t.test('beginners are told what is right', async (t) => {
   await client.createRelation({ name: 'r', columns: [column] })
   const [ints, texts, wide, fixed, raw, pairs] = definitions.map(({ name }) => client.index(name))
   const orders = client.relation('r')
-  await texts.insert(['k', 'l'], ['v', 'w'])
-  await ints.insert([1], [10])
-  const batch = () => new WriteBatch<'u32', 'u32'>()
+  await texts.insertMany(['k', 'l'], ['v', 'w'])
+  await ints.insertMany([1], [10])
   function* some() {
     yield 'k'
   }
@@ -199,106 +216,106 @@ t.test('beginners are told what is right', async (t) => {
     [() => client.snapshot(loosely({ deadline: 5 })), /takes the name of an index.*not an Object/],
 
     [
-      () => texts.get(loosely('k')),
-      /a list such as \["a"\], not "k"; a single key is a list of one, \["k"\].*getOne/,
+      () => texts.getMany(loosely('k')),
+      /a list such as \["a"\], not "k"; a single key is a list of one, \["k"\].*given to get/,
     ],
     [
-      () => texts.get(loosely(undefined)),
+      () => texts.getMany(loosely(undefined)),
       /keys of index "texts" \(string\) are .* a list such as \["a"\], not undefined/,
     ],
-    [() => texts.get(loosely((k: string) => k)), /not a function/],
-    [() => texts.get(loosely(new Set(['k']))), /not a Set; Array\.from makes a list of it/],
-    [() => texts.get(loosely(some())), /Array\.from makes a list of it/],
-    [() => texts.get(loosely(['k', null])), /null is no string: key 1 for index "texts" must be a text/],
-    [() => texts.get(loosely([['k']])), /\["k"\] is no string: key 0/],
-    [() => texts.get(loosely({ bytes: 'k', offsets: [0, 1] })), /are a \{bytes, offsets\}.*not an Object/],
+    [() => texts.getMany(loosely((k: string) => k)), /not a function/],
+    [() => texts.getMany(loosely(new Set(['k']))), /not a Set; Array\.from makes a list of it/],
+    [() => texts.getMany(loosely(some())), /Array\.from makes a list of it/],
+    [() => texts.getMany(loosely(['k', null])), /null is no string: key 1 for index "texts" must be a text/],
+    [() => texts.getMany(loosely([['k']])), /\["k"\] is no string: key 0/],
     [
-      () => texts.getOne(loosely(['k'])),
-      /getOne takes a single key, such as "a", not \["k"\]; get takes a list/,
+      () => texts.getMany(loosely({ bytes: 'k', offsets: [0, 1] })),
+      /are a \{bytes, offsets\}.*not an Object/,
     ],
-    [() => texts.getOne(loosely(undefined)), /getOne takes a single key/],
-    [() => raw.get(['k']), /"k" is no bytes.*new TextEncoder\(\)\.encode\(text\)/],
-    [() => raw.get(holed(new Uint8Array(1))), /undefined is no bytes: key 0/],
-    [() => ints.get([1, -1]), /-1 is no u32: key 1 .* a whole number from 0 to 4294967295/],
-    [() => ints.get([1.5]), /1\.5 is no u32/],
-    [() => ints.get([2 ** 32]), /4294967296 is no u32/],
-    [() => ints.get([Number.NaN]), /NaN is no u32/],
-    [() => ints.get([1n]), /1n is no u32.*a whole number/],
-    [() => ints.get(loosely(['1'])), /"1" is no u32/],
-    [() => ints.get(loosely(1)), /a single key is a list of one, \[1\]/],
     [
-      () => ints.get(loosely(Int32Array.of(1))),
+      () => texts.get(loosely(['k'])),
+      /get takes a single key, such as "a", not \["k"\]; getMany takes a list/,
+    ],
+    [() => texts.get(loosely(undefined)), /get takes a single key/],
+    [() => raw.getMany(['k']), /"k" is no bytes.*new TextEncoder\(\)\.encode\(text\)/],
+    [() => raw.getMany(holed(new Uint8Array(1))), /undefined is no bytes: key 0/],
+    [() => ints.getMany([1, -1]), /-1 is no u32: key 1 .* a whole number from 0 to 4294967295/],
+    [() => ints.getMany([1.5]), /1\.5 is no u32/],
+    [() => ints.getMany([2 ** 32]), /4294967296 is no u32/],
+    [() => ints.getMany([Number.NaN]), /NaN is no u32/],
+    [() => ints.getMany([1n]), /1n is no u32.*a whole number/],
+    [() => ints.getMany(loosely(['1'])), /"1" is no u32/],
+    [() => ints.getMany(loosely(1)), /a single key is a list of one, \[1\]/],
+    [
+      () => ints.getMany(loosely(Int32Array.of(1))),
       /keys are an Int32Array.*a Uint32Array or a list/,
       'WRONG_KEY_TYPE',
     ],
-    [() => wide.get([2 ** 60]), /is no u64: key 0 .* a bigint/],
-    [() => wide.get([-1n]), /-1n is no u64/],
-    [() => fixed.get([1e300]), /1e\+300 is no f32/],
-    [() => pairs.get(loosely([1, 'a'])), /1 is no tuple\(u32,string\): key 0 .*such as \[1, "a"\]/],
-    [() => pairs.get([[1, 'a'], [1]]), /\[1\] is no tuple.*key 1/],
-    [() => pairs.get([[1, 'a'], loosely(['a', 1])]), /"a" is no u32, which part 0 of key 1 is/],
-    [() => pairs.get([holed('a')]), /undefined is no u32, which part 0 of key 0/],
+    [() => wide.getMany([2 ** 60]), /is no u64: key 0 .* a bigint/],
+    [() => wide.getMany([-1n]), /-1n is no u64/],
+    [() => fixed.getMany([1e300]), /1e\+300 is no f32/],
+    [() => pairs.getMany(loosely([1, 'a'])), /1 is no tuple\(u32,string\): key 0 .*such as \[1, "a"\]/],
+    [() => pairs.getMany([[1, 'a'], [1]]), /\[1\] is no tuple.*key 1/],
+    [() => pairs.getMany([[1, 'a'], loosely(['a', 1])]), /"a" is no u32, which part 0 of key 1 is/],
+    [() => pairs.getMany([holed('a')]), /undefined is no u32, which part 0 of key 0/],
 
     [
-      () => texts.insert(['k'], loosely('v')),
+      () => texts.insertMany(['k'], loosely('v')),
       /"v" does not fit.*a list of texts or Uint8Arrays, one a key.*\["v"\]/,
     ],
-    [() => texts.insert(['k'], loosely(undefined)), /undefined does not fit index "texts"/],
-    [() => texts.insert(['k'], loosely(some())), /Array\.from makes a list of it/],
+    [() => texts.insertMany(['k'], loosely(undefined)), /undefined does not fit index "texts"/],
+    [() => texts.insertMany(['k'], loosely(some())), /Array\.from makes a list of it/],
     [
-      () => texts.insert(['k'], new TextEncoder().encode('v')),
+      () => texts.insertMany(['k'], new TextEncoder().encode('v')),
       /a Uint8Array does not fit.*list of texts or Uint8Arrays/,
     ],
-    [() => texts.insert(['k'], loosely([{ a: 1 }])), /payload 0 \(an Object\) does not fit/],
-    [() => texts.insert(['k', 'l'], ['v']), /2 keys came with 1 payloads; each needs one/],
-    [() => ints.insert([1, 2], [1, -1]), /payload 1 \(-1\).*whole numbers from 0 to 4294967295/],
-    [() => ints.insert([1], [1n]), /payload 0 \(1n\)/],
-    [() => ints.insert([1], holed(1)), /payload 0 \(undefined\)/],
-    [() => wide.insert([1n], [2 ** 60]), /payload 0 .*bigints from 0n/],
-    [() => fixed.insert([1], ['four']), /payload 0 \("four"\)/],
-    [() => fixed.insert([1], holed('abc')), /payload 0 \(undefined\)/],
-    [() => ints.insert([1], [1], loosely({ modus: 'replace' })), /"modus".*it has .*\bmode\b/],
+    [() => texts.insertMany(['k'], loosely([{ a: 1 }])), /payload 0 \(an Object\) does not fit/],
+    [() => texts.insertMany(['k', 'l'], ['v']), /2 keys came with 1 payloads; each needs one/],
+    [() => ints.insertMany([1, 2], [1, -1]), /payload 1 \(-1\).*whole numbers from 0 to 4294967295/],
+    [() => ints.insertMany([1], [1n]), /payload 0 \(1n\)/],
+    [() => ints.insertMany([1], holed(1)), /payload 0 \(undefined\)/],
+    [() => wide.insertMany([1n], [2 ** 60]), /payload 0 .*bigints from 0n/],
+    [() => fixed.insertMany([1], ['four']), /payload 0 \("four"\)/],
+    [() => fixed.insertMany([1], holed('abc')), /payload 0 \(undefined\)/],
+    [() => ints.insertMany([1], [1], loosely({ mode: 'replace' })), /"mode".*it has .*\bifExists\b/],
+    [() => ints.insertMany([1], [1], loosely({ ifExists: 'replace' })), /one of add, keep, not "replace"/],
+    [() => ints.insertMany([1], [1], loosely({ strategy: 'fast' })), /one of sequential/],
     [
-      () => ints.insert([1], [1], loosely({ mode: 'upsert' })),
-      /one of append, replace, ifAbsent, not "upsert"/,
+      () => texts.deleteMany(['k'], loosely({ payload: ['w'] })),
+      /deleteMany has no option "payload".*it has .*\bpayloads\b/,
     ],
-    [() => ints.insert([1], [1], loosely({ strategy: 'fast' })), /one of sequential/],
-    [
-      () => texts.delete(['k'], loosely({ payload: ['w'] })),
-      /delete has no option "payload".*it has .*\bpayloads\b/,
-    ],
-    [() => texts.delete(['k'], loosely(['w'])), /options of delete come as an object/],
+    [() => texts.deleteMany(['k'], loosely(['w'])), /options of deleteMany come as an object/],
     ...[null, '', 0, false].map(
-      (payloads) => [() => texts.delete(['k'], loosely({ payloads })), /does not fit index "texts"/] as const,
+      (payloads) =>
+        [() => texts.deleteMany(['k'], loosely({ payloads })), /does not fit index "texts"/] as const,
     ),
 
+    [() => ints.batch().insert(1, 1, loosely({ ifExist: 'keep' })), /insert has no option "ifExist"/],
     [
-      () => ints.write(loosely({ ops: ['deleteKey'], keys: [1] })),
-      /op 0 is "deleteKey".*WriteOp\.deleteKey \(3\)/,
+      () => ints.batch().delete(1, loosely({ payloads: [1] })),
+      /delete has no option "payloads"; it has payload/,
     ],
-    [() => ints.write(loosely({ ops: [256], keys: [1], payloads: [1] })), /op 0 is 256/],
-    [() => ints.write({ ops: Uint8Array.of(5), keys: [1], payloads: [1] }), /op 0 is 5/],
+    [() => ints.batch().insert(1, loosely(undefined)).write(), /payload 0 \(undefined\)/],
     [
-      () => ints.write(loosely({ ops: Uint16Array.of(256), keys: [1], payloads: [1] })),
-      /ops are a Uint8Array or a list/,
+      () =>
+        ints
+          .batch()
+          .delete(1)
+          .delete(1, { payload: loosely(null) })
+          .write(),
+      /payload 1 \(null\)/,
     ],
-    [() => ints.write(loosely({ ops: 'deleteKey', keys: [1] })), /ops are a Uint8Array or a list/],
-    [() => ints.write({ ops: [WriteOp.deleteKey], keys: [1, 2] }), /2 keys came with 1 ops/],
-    [() => ints.write(loosely([{ type: 'del', key: 1 }])), /write takes a batch such as new WriteBatch/],
-    [() => ints.write(loosely({ op: [0], keys: [1] })), /write has no field "op".*it has .*\bops\b/],
-    [() => ints.write(batch().insert(1, loosely(undefined))), /payload 0 \(undefined\)/],
-    [() => ints.write(batch().deleteKey(1).deletePair(1, loosely(null))), /payload 1 \(null\)/],
 
-    [() => texts.scan(loosely({ gte: 'zz' })), /scan has no option "gte"; it has from, to, prefix/],
-    [() => texts.scan(loosely({ limit: '10' })), /"limit" of scan is a number from 0, not "10"/],
-    [() => texts.scan(loosely({ limit: null })), /"limit"/],
-    [() => texts.scan(loosely({ after: 'x' })), /"after" of scan is a Uint8Array, not "x"/],
-    [() => texts.scan(loosely({ prefix: 5 })), /5 is no string/],
-    [() => texts.scanRanges(loosely(undefined)), /options of scanRanges come as an object/],
-    [() => texts.scanRanges(loosely({ prefix: ['a'], limit: 1 })), /no prefix; scan\(\{prefix\}\)/],
-    [() => texts.scanRanges(loosely({ from: ['a'] })), /limit of ranges/],
-    [() => ints.scanRanges(loosely({ from: [1], to: 0, limit: 1 })), /not 0; a single key is a list/],
-    [() => ints.getNext([1], loosely({ sequences: [1] })), /"sequences".*Uint32Array/],
+    [() => texts.entries(loosely({ gte: 'zz' })), /entries has no option "gte"; it has from, to, prefix/],
+    [() => texts.entries(loosely({ limit: '10' })), /"limit" of entries is a number from 0, not "10"/],
+    [() => texts.entries(loosely({ limit: null })), /"limit"/],
+    [() => texts.entries(loosely({ after: 'x' })), /"after" of entries is a Uint8Array, not "x"/],
+    [() => texts.entries(loosely({ prefix: 5 })), /5 is no string/],
+    [() => texts.ranges(loosely(undefined)), /options of ranges come as an object/],
+    [() => texts.ranges(loosely({ prefix: ['a'], limit: 1 })), /no prefix; entries\(\{prefix\}\)/],
+    [() => texts.ranges(loosely({ from: ['a'] })), /limit of ranges/],
+    [() => ints.ranges(loosely({ from: [1], to: 0, limit: 1 })), /not 0; a single key is a list/],
+    [() => ints.getNextMany([1], loosely({ sequences: [1] })), /"sequences".*Uint32Array/],
     [() => ints.bulkLoad(loosely(undefined)), /bulkLoad takes a batch \{keys, payloads\}/],
     [() => ints.bulkLoad(loosely({ keys: [1] })), /bulkLoad takes a batch \{keys, payloads\}.*not an Object/],
     [() => ints.bulkLoad(loosely([{ keys: [1], payload: [1] }])), /bulkLoad takes a batch .*not an Object/],
@@ -367,8 +384,8 @@ t.test('beginners are told what is right', async (t) => {
   const byHttp = await connect(server.url.replace('ws:', 'http:'))
   t.equal((await byHttp.listIndexes()).length, definitions.length, 'an address by http means the same')
   await byHttp.close()
-  t.strictSame([...(await ints.count([1]))], [1], 'nothing was changed')
-  t.strictSame([...(await texts.count(['k', 'l']))], [1, 1])
+  t.strictSame([...(await ints.countMany([1]))], [1], 'nothing was changed')
+  t.strictSame([...(await texts.countMany(['k', 'l']))], [1, 1])
   t.equal((await orders.stats()).rows, 0)
   t.equal(
     await client.createIndex({ ...(await ints.definition()), name: 'copy' }),
@@ -378,7 +395,7 @@ t.test('beginners are told what is right', async (t) => {
   t.equal(await client.createRelation({ ...(await orders.definition()), name: 'copy' }), true)
   const [info] = await client.listRelations()
   t.equal(await client.createRelation({ ...info, name: 'another copy' }), true)
-  t.strictSame([...(await ints.write({ ops: [WriteOp.deleteKey], keys: [1] }))], [3])
+  t.strictSame([...(await ints.batch().delete(1).write())], [3])
 })
 
 /** A list without a first element, which methods of arrays pass over. */

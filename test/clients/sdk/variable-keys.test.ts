@@ -7,8 +7,6 @@ import {
   LIMITS,
   ResultCode,
   type VariableKeyType,
-  WriteBatch,
-  WriteOp,
 } from '../../../clients/sdk/index.js'
 import { TupleEncoder } from '../../../protocol/tuple-key.js'
 import { isTupleKeyType, tupleParts } from '../../../protocol/types.js'
@@ -40,67 +38,72 @@ t.test('texts as keys', async (t) => {
   const keys = ['', 'a', 'ab', 'a\0', 'é', 'z', '日本', '\u{1f701}', '\ufeffa']
   t.same(
     [
-      ...(await index.insert(
+      ...(await index.insertMany(
         keys,
         keys.map((_, i) => i),
       )),
     ],
     keys.map(() => ResultCode.inserted),
   )
-  const got = await index.get(['ab', 'b', ''])
+  const got = await index.getMany(['ab', 'b', ''])
   t.same([got.payload(0), got.payload(1), got.payload(2)], [2, undefined, 0])
-  t.same(await Promise.all(['é', 'y', ''].map((key) => index.getOne(key))), [4, undefined, 0])
-  t.same([...(await index.count(['a', 'x']))], [1, 0])
+  t.same(await Promise.all(['é', 'y', ''].map((key) => index.get(key))), [4, undefined, 0])
+  t.same([...(await index.countMany(['a', 'x']))], [1, 0])
   const pages = []
-  for await (const page of index.scan({ pageSize: 4 }).pages()) pages.push(page)
+  for await (const page of index.entries({ pageSize: 4 }).pages()) pages.push(page)
   t.same(
     pages.flatMap((page) => [...page.keys]),
     ['', 'a', 'a\0', 'ab', 'z', 'é', '日本', '\ufeffa', '\u{1f701}'],
   )
   t.equal(pages[1].key(1), 'é')
   const { bytes, offsets } = pages[0].keys.subarray(1, 4)
-  t.same([...(await index.get({ bytes, offsets })).payloads], [1, 3, 2], 'keys that came back go in again')
-  t.same(await payloads(index.scan({ after: pages[0].token })), [5, 4, 6, 8, 7])
-  t.same(await payloads(index.scan({ from: 'a', to: 'z', toExclusive: true })), [1, 3, 2])
-  t.same(await payloads(index.scan({ from: 'a', to: 'z', reverse: true, limit: 2 })), [5, 2])
-  const next = await index.getNext(['a', 'zz', '\u{1f701}'])
+  t.same(
+    [...(await index.getMany({ bytes, offsets })).payloads],
+    [1, 3, 2],
+    'keys that came back go in again',
+  )
+  t.same(await payloads(index.entries({ after: pages[0].token })), [5, 4, 6, 8, 7])
+  t.same(await payloads(index.entries({ from: 'a', to: 'z', toExclusive: true })), [1, 3, 2])
+  t.same(await payloads(index.entries({ from: 'a', to: 'z', reverse: true, limit: 2 })), [5, 2])
+  const next = await index.getNextMany(['a', 'zz', '\u{1f701}'])
   t.same([next.has(0), next.key(0), next.key(1), next.has(2)], [true, 'a\0', 'é', false])
-  t.same([...(await index.delete(['a', 'none']))], [ResultCode.deleted, ResultCode.notFound])
-  const batch = new WriteBatch<'string', 'u32'>().insert('neu', 1).replace('z', 2).deleteKey('ab')
-  t.same([...(await index.write(batch))], [0, 1, 3])
+  t.same([...(await index.deleteMany(['a', 'none']))], [ResultCode.deleted, ResultCode.notFound])
+  t.same([...(await index.batch().insert('neu', 1).put('z', 2).delete('ab').write())], [0, 1, 3])
 })
 
 t.test('a prefix is a range', async (t) => {
   const index = await create('prefixes', 'string')
   const keys = ['a/', 'a/1', 'a/2', 'a0', 'a', 'b', 'é1', 'é2', 'ê']
-  await index.insert(
+  await index.insertMany(
     keys,
     keys.map((_, i) => i),
   )
-  t.same(await payloads(index.scan({ prefix: 'a/' })), [0, 1, 2])
-  t.same(await payloads(index.scan({ prefix: 'a', reverse: true, pageSize: 2 })), [3, 2, 1, 0, 4])
-  t.same(await payloads(index.scan({ prefix: 'é' })), [6, 7])
-  t.equal((await payloads(index.scan({ prefix: '' }))).length, keys.length)
-  t.same(await payloads(index.scan({ prefix: 'c' })), [])
-  await t.rejects(payloads(index.scan({ prefix: 'a', from: 'a' })), {
+  t.same(await payloads(index.entries({ prefix: 'a/' })), [0, 1, 2])
+  t.same(await payloads(index.entries({ prefix: 'a', reverse: true, pageSize: 2 })), [3, 2, 1, 0, 4])
+  t.same(await payloads(index.entries({ prefix: 'é' })), [6, 7])
+  t.equal((await payloads(index.entries({ prefix: '' }))).length, keys.length)
+  t.same(await payloads(index.entries({ prefix: 'c' })), [])
+  await t.rejects(payloads(index.entries({ prefix: 'a', from: 'a' })), {
     code: 'BAD_REQUEST',
     message: /not both/,
   })
 
   const raw = await create('raw', 'bytes')
   const blobs = [[], [255], [255, 255], [254, 255], [254, 255, 255, 1], [255, 255, 7]]
-  await raw.insert(
+  await raw.insertMany(
     blobs.map((blob) => Uint8Array.from(blob)),
     blobs.map((_, i) => i),
   )
-  t.same(await payloads(raw.scan({ prefix: Uint8Array.of(255) })), [1, 2, 5])
-  t.same(await payloads(raw.scan({ prefix: Uint8Array.of(255, 255) })), [2, 5])
-  t.same(await payloads(raw.scan({ prefix: Buffer.of(254, 255) })), [3, 4])
-  t.same(await payloads(raw.scan({ prefix: new Uint8Array() })), [0, 3, 4, 1, 2, 5])
+  t.same(await payloads(raw.entries({ prefix: Uint8Array.of(255) })), [1, 2, 5])
+  t.same(await payloads(raw.entries({ prefix: Uint8Array.of(255, 255) })), [2, 5])
+  t.same(await payloads(raw.entries({ prefix: Buffer.of(254, 255) })), [3, 4])
+  t.same(await payloads(raw.entries({ prefix: new Uint8Array() })), [0, 3, 4, 1, 2, 5])
 
   await client.createIndex({ name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false })
   const prefix: object = { prefix: 7 }
-  await t.rejects(payloads(client.index<'u32', 'u32'>('numbers').scan(prefix)), { message: /have no prefix/ })
+  await t.rejects(payloads(client.index<'u32', 'u32'>('numbers').entries(prefix)), {
+    message: /have no prefix/,
+  })
 })
 
 t.test('tuples as keys, and leading parts as ends of ranges', async (t) => {
@@ -114,26 +117,29 @@ t.test('tuples as keys, and leading parts as ends of ranges', async (t) => {
     [2 ** 32 - 1, 'fr', 0n],
     [2 ** 32 - 1, 'fr\0', -1n],
   ]
-  await index.insert(
+  await index.insertMany(
     keys,
     keys.map((_, i) => i),
   )
-  const page = (await index.scan().pages().next()).value
+  const page = (await index.entries().pages().next()).value
   t.same(
     [...(page?.keys ?? [])],
     [3, 2, 0, 1, 4, 5, 6].map((i) => keys[i]),
   )
-  t.same(await payloads(index.scan({ prefix: [1] })), [3, 2, 0, 1])
-  t.same(await payloads(index.scan({ prefix: [1, 'de'] })), [0, 1])
-  t.same(await payloads(index.scan({ prefix: [1, 'de', 7n] })), [1])
-  t.same(await payloads(index.scan({ prefix: [2 ** 32 - 1] })), [5, 6])
-  t.same(await payloads(index.scan({ prefix: [] })), [3, 2, 0, 1, 4, 5, 6])
-  t.same(await payloads(index.scan({ from: [1, 'de'], to: [2] })), [0, 1, 4])
-  t.same(await payloads(index.scan({ from: [1, 'de'], to: [2], fromExclusive: true, toExclusive: true })), [])
-  t.same(await payloads(index.scan({ from: [1, 'd'], fromExclusive: true, to: [1] })), [0, 1])
-  t.same(await payloads(index.scan({ to: [2 ** 32 - 1] })), [3, 2, 0, 1, 4, 5, 6])
-  t.same(await payloads(index.scan({ from: [2 ** 32 - 1], fromExclusive: true })), [])
-  t.equal(await index.getOne([2, 'de', 0n]), 4)
+  t.same(await payloads(index.entries({ prefix: [1] })), [3, 2, 0, 1])
+  t.same(await payloads(index.entries({ prefix: [1, 'de'] })), [0, 1])
+  t.same(await payloads(index.entries({ prefix: [1, 'de', 7n] })), [1])
+  t.same(await payloads(index.entries({ prefix: [2 ** 32 - 1] })), [5, 6])
+  t.same(await payloads(index.entries({ prefix: [] })), [3, 2, 0, 1, 4, 5, 6])
+  t.same(await payloads(index.entries({ from: [1, 'de'], to: [2] })), [0, 1, 4])
+  t.same(
+    await payloads(index.entries({ from: [1, 'de'], to: [2], fromExclusive: true, toExclusive: true })),
+    [],
+  )
+  t.same(await payloads(index.entries({ from: [1, 'd'], fromExclusive: true, to: [1] })), [0, 1])
+  t.same(await payloads(index.entries({ to: [2 ** 32 - 1] })), [3, 2, 0, 1, 4, 5, 6])
+  t.same(await payloads(index.entries({ from: [2 ** 32 - 1], fromExclusive: true })), [])
+  t.equal(await index.get([2, 'de', 0n]), 4)
   const wrong: [readonly (number | bigint | string)[], RegExp][] = [
     [[1, 'de'], /\[1, "de"\] is no tuple/],
     [[1, 'de', 1n, 1], /key 0 has 4 parts; the type has 3/],
@@ -143,9 +149,9 @@ t.test('tuples as keys, and leading parts as ends of ranges', async (t) => {
   for (const [key, message] of wrong) {
     // Callers without types can send such keys.
     const given = [key] as unknown as Key<'tuple(u32,string,i64)'>[]
-    await t.rejects(index.get(given), { code: 'BAD_REQUEST', message })
+    await t.rejects(index.getMany(given), { code: 'BAD_REQUEST', message })
   }
-  const ranges = await index.scanRanges({
+  const ranges = await index.ranges({
     from: [[1, 'de'], [2], [5]],
     to: [[1], [2 ** 32 - 1], [6]],
     limit: 2,
@@ -163,30 +169,33 @@ t.test('keys that cannot be are refused before they are sent', async (t) => {
   const texts = client.index<'string', 'u32'>('texts')
   const raw = client.index<'bytes', 'u32'>('raw')
   const longest = 'é'.repeat(LIMITS.keyBytes / 2)
-  t.same([...(await texts.insert([longest, `${longest.slice(0, -1)}è`], [1, 2]))], [0, 0])
-  t.same(await payloads(texts.scan({ prefix: longest.slice(0, -1) })), [2, 1])
-  await t.rejects(texts.get(['', `${longest}a`]), { code: 'TOO_LARGE', message: /key 1 has 4097 bytes/ })
-  await t.rejects(texts.get(['a\ud800']), { code: 'BAD_REQUEST', message: /is no string/ })
-  await t.rejects(client.index('texts').get([1]), { code: 'BAD_REQUEST', message: /1 is no string/ })
-  await t.rejects(client.index('raw').get(['a']), { code: 'BAD_REQUEST', message: /"a" is no bytes/ })
-  await t.rejects(client.index('raw').get(Uint32Array.of(1)), { code: 'WRONG_KEY_TYPE', message: /offsets/ })
-  await t.rejects(raw.get({ bytes: new Uint8Array(1), offsets: Uint32Array.of(0, 2) }), {
+  t.same([...(await texts.insertMany([longest, `${longest.slice(0, -1)}è`], [1, 2]))], [0, 0])
+  t.same(await payloads(texts.entries({ prefix: longest.slice(0, -1) })), [2, 1])
+  await t.rejects(texts.getMany(['', `${longest}a`]), { code: 'TOO_LARGE', message: /key 1 has 4097 bytes/ })
+  await t.rejects(texts.getMany(['a\ud800']), { code: 'BAD_REQUEST', message: /is no string/ })
+  await t.rejects(client.index('texts').getMany([1]), { code: 'BAD_REQUEST', message: /1 is no string/ })
+  await t.rejects(client.index('raw').getMany(['a']), { code: 'BAD_REQUEST', message: /"a" is no bytes/ })
+  await t.rejects(client.index('raw').getMany(Uint32Array.of(1)), {
+    code: 'WRONG_KEY_TYPE',
+    message: /offsets/,
+  })
+  await t.rejects(raw.getMany({ bytes: new Uint8Array(1), offsets: Uint32Array.of(0, 2) }), {
     code: 'BAD_REQUEST',
   })
   const notText = { bytes: Uint8Array.of(255), offsets: Uint32Array.of(0, 1) }
-  await t.rejects(texts.get(notText), { code: 'BAD_REQUEST', message: /key 0 is no string/ })
+  await t.rejects(texts.getMany(notText), { code: 'BAD_REQUEST', message: /key 0 is no string/ })
 })
 
 t.test('an index that was made anew with other keys says so', async (t) => {
   const index = await create('changing', 'string')
-  await index.insert(['a'], [1])
+  await index.insertMany(['a'], [1])
   const other = await connect(server.url)
   t.teardown(() => other.close())
   await other.dropIndex('changing')
   const pairs = await create('changing', 'tuple(u32,u32)', other)
-  await pairs.insert([[1, 2]], [3])
+  await pairs.insertMany([[1, 2]], [3])
   const message = /it had string keys and u32 payloads, and has tuple\(u32,u32\) keys and u32 payloads now$/
-  await t.rejects(index.get(['a']), { code: 'INDEX_CHANGED', message })
+  await t.rejects(index.getMany(['a']), { code: 'INDEX_CHANGED', message })
   t.equal((await index.definition()).keyType, 'tuple(u32,u32)')
 })
 
@@ -202,9 +211,9 @@ t.test('batches over the limits of a frame are split in order', { timeout: 120_0
   const payloads = Uint32Array.from({ length: count }, (_, i) => i)
   const last = [bytes.subarray(offsets[count - 1])]
   const [codes, got, removed] = await Promise.all([
-    index.insert(keys, payloads),
-    index.get(keys),
-    index.delete(last),
+    index.insertMany(keys, payloads),
+    index.getMany(keys),
+    index.deleteMany(last),
   ])
   t.equal(codes.length, count)
   t.ok(codes.every((code) => code === ResultCode.inserted))
@@ -213,7 +222,7 @@ t.test('batches over the limits of a frame are split in order', { timeout: 120_0
   t.equal(got.payloads.array.length, count)
   t.ok(got.payloads.array.every((payload, i) => payload === i))
   let seen = 0
-  for await (const page of index.scan({ pageSize: count }).pages()) {
+  for await (const page of index.entries({ pageSize: count }).pages()) {
     t.ok(page.length < count, 'a page that does not fit is made smaller')
     t.equal(view.getUint32(offsets[seen + 1] - 4), page.payloads.at(0))
     seen += page.length
@@ -250,7 +259,7 @@ async function compare(t: Test, random: Random, keyType: VariableKeyType): Promi
   const index = client.index<VariableKeyType, 'bytes'>(name)
   const pool = Array.from({ length: 40 }, () => randomKey(random, keyType))
   const keys = Array.from({ length: 150 }, () => random.pick(pool))
-  await index.insert(
+  await index.insertMany(
     keys,
     keys.map((_, i) => `payload ${i}`),
   )
@@ -258,7 +267,7 @@ async function compare(t: Test, random: Random, keyType: VariableKeyType): Promi
     .map((key, i) => ({ order: orderOf(keyType, key), key, i }))
     .sort((a, b) => (a.order === b.order ? a.i - b.i : a.order < b.order ? -1 : 1))
   const seen: unknown[] = []
-  for await (const { key, payload } of index.scan({ pageSize: 17 })) {
+  for await (const { key, payload } of index.entries({ pageSize: 17 })) {
     seen.push([key, Buffer.from(payload).toString()])
   }
   t.same(
@@ -266,7 +275,7 @@ async function compare(t: Test, random: Random, keyType: VariableKeyType): Promi
     entries.map(({ key, i }) => [key, `payload ${i}`]),
     'scan',
   )
-  const all = await index.getAll(pool)
+  const all = await index.getAllMany(pool)
   t.same(
     pool.map((_, i) => all.of(i).map((payload) => Buffer.from(payload).toString())),
     pool.map((key) =>
@@ -274,15 +283,15 @@ async function compare(t: Test, random: Random, keyType: VariableKeyType): Promi
     ),
     'getAll',
   )
-  const next = await index.getNext(pool)
+  const next = await index.getNextMany(pool)
   t.same(
     pool.map((_, i) => (next.has(i) ? next.key(i) : undefined)),
     pool.map((key) => entries.find(({ order }) => order > orderOf(keyType, key))?.key),
     'getNext',
   )
   const ends = pool.slice(0, 20)
-  let page: Awaited<ReturnType<typeof index.scanRanges>> | undefined
-  page = await index.scanRanges({ from: ends, limit: 30, fromExclusive: true })
+  let page: Awaited<ReturnType<typeof index.ranges>> | undefined
+  page = await index.ranges({ from: ends, limit: 30, fromExclusive: true })
   const found = ends.map((): unknown[] => [])
   for (; page !== undefined; page = await page.next()) {
     for (let i = 0; i < page.length; i++) found[i].push(...page.of(i).keys)
@@ -292,10 +301,11 @@ async function compare(t: Test, random: Random, keyType: VariableKeyType): Promi
     ends.map((end) => entries.filter(({ order }) => order > orderOf(keyType, end)).map(({ key }) => key)),
     'scanRanges',
   )
-  const ops = new Uint8Array(pool.length).fill(WriteOp.deleteKey)
-  const codes = await index.write({ ops, keys: pool })
+  const batch = index.batch()
+  for (const key of pool) batch.delete(key)
+  const codes = await batch.write()
   t.ok(codes.every((code) => code === ResultCode.deleted || code === ResultCode.notFound))
-  t.same(await payloads(client.index<VariableKeyType, 'u32'>(name).scan()), [])
+  t.same(await payloads(client.index<VariableKeyType, 'u32'>(name).entries()), [])
 }
 
 t.test('what is written under random keys comes back in their order', async (t) => {

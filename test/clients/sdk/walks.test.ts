@@ -153,7 +153,7 @@ class Program {
       this.#walks.push(new Walk(this.#model, begin, i % 2 === 1))
     }
     const forwards = this.#walks.filter(({ reverse }) => !reverse)
-    const first = await this.#index.get(
+    const first = await this.#index.getMany(
       forwards.map(({ begin }) => begin),
       { sequences: true },
     )
@@ -179,7 +179,7 @@ class Program {
   }
 
   async #advance(walks: readonly Walk[]): Promise<void> {
-    const next = await this.#index.getNext(
+    const next = await this.#index.getNextMany(
       walks.map(({ at, begin }) => at?.key ?? begin),
       { reverse: walks[0]!.reverse, sequences: Uint32Array.from(walks, ({ at }) => at?.sequence ?? 0) },
     )
@@ -194,7 +194,7 @@ class Program {
     const [walk] = this.#walks.filter(({ at }) => at !== undefined && this.#random.chance(0.3))
     const keys = [this.#key(), this.#key(), ...(walk?.at ? [walk.at.key] : [])]
     if (this.#random.chance(0.3)) {
-      await this.#index.delete(keys)
+      await this.#index.deleteMany(keys)
       for (const key of keys) for (const payload of this.#model.payloadsOf(key)) this.#forget(key, payload)
     } else if (this.#random.chance(0.6)) {
       const pairs = keys.flatMap((key) => {
@@ -202,7 +202,7 @@ class Program {
         return payloads.map((payload) => [key, payload] as const)
       })
       const payloads = pairs.map(([, payload]) => this.#stored(payload))
-      await this.#index.delete(
+      await this.#index.deleteMany(
         pairs.map(([key]) => key),
         { payloads },
       )
@@ -226,7 +226,7 @@ class Program {
 
   async #insert(keys: readonly WalkKey[]): Promise<void> {
     const payloads = keys.map(() => this.#model.newPayload())
-    const codes = await this.#index.insert(
+    const codes = await this.#index.insertMany(
       [...keys],
       payloads.map((payload) => this.#stored(payload)),
     )

@@ -86,7 +86,7 @@ async function fill(client: Client): Promise<void> {
   const id = Uint32Array.from({ length: ROWS }, (_, row) => row)
   await client.relation('r').append({ id, k: id.map((row) => row % 2) })
   await client.createIndex({ name: 'entries', keyType: 'u32', payloadKind: 'u32', unique: true })
-  await client.index('entries').insert(id, id)
+  await client.index('entries').insertMany(id, id)
 }
 
 t.test('a heavy query leaves the device to others, and is given up with its client', async (t) => {
@@ -104,7 +104,7 @@ t.test('a heavy query leaves the device to others, and is given up with its clie
   const underWay = async (before: number) => {
     while (figures().slices < before + 10) await setTimeout(1)
   }
-  const get = () => other.index('entries').get(Uint32Array.of(7))
+  const get = () => other.index('entries').getMany(Uint32Array.of(7))
   await get()
   // What slices take is learnt.
   await other.query(heavyQuery()).rows()

@@ -25,10 +25,10 @@ t.test('records are sound whose checksums were made by threads that listen', asy
   // All at once, so that writes are logged together. Those of few rows, and deletes, have no checksums or no payloads.
   await Promise.all(
     keys.flatMap((column, i) => [
-      numbers.insert(column, column),
-      ...(i % 3 === 0 ? [numbers.insert(column.subarray(0, 10), column.subarray(0, 10))] : []),
-      ...(i % 4 === 0 ? [numbers.delete(column.subarray(0, ROWS / 2))] : []),
-      texts.insert(
+      numbers.insertMany(column, column),
+      ...(i % 3 === 0 ? [numbers.insertMany(column.subarray(0, 10), column.subarray(0, 10))] : []),
+      ...(i % 4 === 0 ? [numbers.deleteMany(column.subarray(0, ROWS / 2))] : []),
+      texts.insertMany(
         Array.from(column, (key) => `key ${key}`),
         Array.from(column, (key) => Buffer.from(`payload ${key}`)),
       ),

@@ -19,7 +19,7 @@ t.test('what the thread for snapshots writes is what the next server begins with
   for (let i = 0; i < 700_000; i++) model.set(random.word(), i)
   const keys = Uint32Array.from(model.keys())
   const payloads = Uint32Array.from(model.values())
-  await client.index<'u32', 'u32'>('rows').insert(keys, payloads)
+  await client.index<'u32', 'u32'>('rows').insertMany(keys, payloads)
   const [taken] = await first.engine.snapshot('rows')
   t.ok(taken!.bytes > 2 ** 22)
   client.close()
@@ -28,7 +28,7 @@ t.test('what the thread for snapshots writes is what the next server begins with
 
   const second = await start(t, flags, { structures: prefixTrees })
   const again = await connect(second.url)
-  const found = await again.index<'u32', 'u32'>('rows').get(keys)
+  const found = await again.index<'u32', 'u32'>('rows').getMany(keys)
   t.ok(keys.every((_, i) => found.payload(i) === payloads[i]))
   again.close()
 })

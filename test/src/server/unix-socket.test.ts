@@ -23,8 +23,8 @@ for (const ioThreads of [0, 1]) {
       await connect(server.url, { token }),
     ] as const
     await near.createIndex({ name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: true })
-    await near.index('numbers').insert(Uint32Array.of(7), Uint32Array.of(70))
-    t.equal(await far.index('numbers').getOne(7), 70)
+    await near.index('numbers').insertMany(Uint32Array.of(7), Uint32Array.of(70))
+    t.equal(await far.index('numbers').get(7), 70)
     await near.close()
     await far.close()
     await server.close()

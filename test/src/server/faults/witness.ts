@@ -26,12 +26,12 @@ export async function witness(
     for (; !over || rounds === 0; rounds++) {
       const keys = [...new Set(Array.from({ length: 20 }, () => random.below(500)))]
       const payloads = keys.map(() => random.word())
-      await index.insert(keys, payloads, { mode: 'replace' })
+      await index.putMany(keys, payloads)
       keys.forEach((key, i) => {
         model.set(key, payloads[i])
       })
       const asked = Array.from({ length: 20 }, () => random.below(500))
-      const got = await index.get(asked)
+      const got = await index.getMany(asked)
       asked.forEach((key, i) => {
         if (got.payload(i) !== model.get(key)) t.fail(`round ${rounds}: key ${key} has ${got.payload(i)}`)
       })

@@ -55,7 +55,7 @@ t.test('clients of several threads see one engine', async (t) => {
   const model = new Map<number, number>()
   for (let i = 0; i < 60_000; i++) model.set(random.word(), i)
   const keys = Uint32Array.from(model.keys())
-  const codes = await indexes[0]!.insert(keys, Uint32Array.from(model.values()))
+  const codes = await indexes[0]!.insertMany(keys, Uint32Array.from(model.values()))
   t.ok(codes.every((code) => code === ResultCode.inserted))
   const known = [...model.keys()]
   const batches = [1, 3, 8, 100, 5000, 60_000].flatMap((count) => Array.from({ length: 4 }, () => count))
@@ -65,7 +65,7 @@ t.test('clients of several threads see one engine', async (t) => {
         const asked = Uint32Array.from({ length: count }, () =>
           random.chance(0.8) ? random.pick(known) : random.word(),
         )
-        const result = await index.get(asked)
+        const result = await index.getMany(asked)
         for (let i = 0; i < count; i++) {
           if (result.payload(i) !== model.get(asked[i]!)) t.fail(`key ${asked[i]} of ${count}`)
         }
@@ -75,7 +75,7 @@ t.test('clients of several threads see one engine', async (t) => {
   )
   const sorted = known.sort((a, b) => a - b)
   const page: number[] = []
-  for await (const { key } of indexes[3]!.scan({ pageSize: 20_000 })) page.push(key)
+  for await (const { key } of indexes[3]!.entries({ pageSize: 20_000 })) page.push(key)
   t.strictSame(page, sorted, 'large replies of scans')
   for (const client of clients) client.close()
 })

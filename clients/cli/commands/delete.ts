@@ -6,7 +6,7 @@ import { printLines } from '../output.js'
 import { parsePayload } from '../payloads.js'
 
 export const add = indexCommand({
-  usage: 'del <index> <keys..>',
+  usage: 'delete <index> <keys..>',
   about: 'Delete keys with all their payloads, or one payload of them',
   positionals: { keys: argumentList('Keys to delete') },
   options: {
@@ -14,16 +14,16 @@ export const add = indexCommand({
     hex: flag('The payload, and keys that are string or bytes, are hex digits'),
   },
   examples: [
-    ['$0 del cities 2988507 2643743', 'both keys with all their payloads'],
-    ['$0 del population 1000000 --payload 17', 'one of the payloads of a key'],
-    [`$0 del sales '[7,"de"]'`, 'a key that is a tuple'],
+    ['$0 delete cities 2988507 2643743', 'both keys with all their payloads'],
+    ['$0 delete population 1000000 --payload 17', 'one of the payloads of a key'],
+    [`$0 delete sales '[7,"de"]'`, 'a key that is a tuple'],
   ],
   epilogue: 'Exit code 1 if something was not found.',
   async run(index, definition, { keys: texts, payload, hex }) {
     const keys = texts.map((key) => parseKey(key, definition, hex))
     const pairs =
       payload === undefined ? {} : { payloads: keys.map(() => parsePayload(payload, definition, hex)) }
-    const codes = await index.delete(keys, pairs)
+    const codes = await index.deleteMany(keys, pairs)
     const outcome = (i: number) => (codes[i] === ResultCode.deleted ? 'deleted' : '(not found)')
     await printLines(keys.map((key, i) => `${showKey(key, definition.keyType, hex)}\t${outcome(i)}`))
     if (codes.some((code) => code !== ResultCode.deleted)) process.exitCode = ExitCode.miss

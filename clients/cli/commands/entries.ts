@@ -6,7 +6,7 @@ import { asJson, printLines } from '../output.js'
 import { payloadAsJson, showPayload } from '../payloads.js'
 
 export const add = indexCommand({
-  usage: 'scan <index>',
+  usage: 'entries <index>',
   about: 'Print the entries of a range of keys, in their order',
   options: {
     from: text('Smallest key'),
@@ -21,12 +21,12 @@ export const add = indexCommand({
     hex: flag(SHOWN_AS_HEX),
   },
   examples: [
-    ['$0 scan population --reverse --limit 10', 'the ten largest: the key, a tab, the payload'],
-    ['$0 scan population --from 1000000 --to 1100000', 'a range, both ends included'],
-    ['$0 scan readings --from=-1e5', 'keys that begin with - follow a ='],
-    ['$0 scan pages --prefix example.org/', 'keys that begin alike'],
-    [`$0 scan sales --prefix '[7]'`, 'tuples that begin alike'],
-    ['$0 scan old --hex | $0 import new - --hex', 'copies an index'],
+    ['$0 entries population --reverse --limit 10', 'the ten largest: the key, a tab, the payload'],
+    ['$0 entries population --from 1000000 --to 1100000', 'a range, both ends included'],
+    ['$0 entries readings --from=-1e5', 'keys that begin with - follow a ='],
+    ['$0 entries pages --prefix example.org/', 'keys that begin alike'],
+    [`$0 entries sales --prefix '[7]'`, 'tuples that begin alike'],
+    ['$0 entries old --hex | $0 import new - --hex', 'copies an index'],
   ],
   async run(index, definition, { reverse, hex, json, ...texts }) {
     const { keyType } = definition
@@ -35,7 +35,7 @@ export const add = indexCommand({
     const [from, to] = [end(texts.from), end(texts.to)]
     const prefix = texts.prefix === undefined ? undefined : parsePrefix(texts.prefix, definition, hex)
     const limit = texts.limit === undefined ? undefined : parseLimit(texts.limit)
-    for await (const page of index.scan({ from, to, prefix, reverse, limit }).pages()) {
+    for await (const page of index.entries({ from, to, prefix, reverse, limit }).pages()) {
       const lines = Array.from({ length: page.length }, (_, i) => {
         const key = page.key(i)
         const payload = page.payloads.at(i)

@@ -1,0 +1,33 @@
+import { type IndexDefinition, ResultCode } from '../../protocol/types.js'
+import { argument, flag } from './command.js'
+import { ExitCode } from './exit-code.js'
+import { type AnyKey, KEY_FORMS, parseKey } from './keys.js'
+import { printLines } from './output.js'
+import { parsePayload } from './payloads.js'
+
+/** What commands take that store one payload. */
+export const STORED = {
+  key: argument(KEY_FORMS),
+  payload: argument('A number for u32 and u64; else a text (UTF-8), or hex digits with --hex'),
+}
+
+export const STORED_AS_HEX = flag('The payload, and a key that is string or bytes, are hex digits')
+
+const OUTCOMES: Readonly<Record<number, string>> = {
+  [ResultCode.inserted]: 'inserted',
+  [ResultCode.replaced]: 'replaced',
+  [ResultCode.exists]: 'not inserted: the key is there already',
+}
+
+/** Stores what was given, and prints what came of it. */
+export async function store(
+  given: { readonly key: string; readonly payload: string; readonly hex: boolean },
+  definition: IndexDefinition,
+  write: (keys: AnyKey[], payloads: (number | bigint | Uint8Array)[]) => Promise<Uint8Array>,
+): Promise<void> {
+  const key = parseKey(given.key, definition, given.hex)
+  const payload = parsePayload(given.payload, definition, given.hex)
+  const [code] = await write([key], [payload])
+  await printLines([OUTCOMES[code] ?? `unknown outcome ${code}`])
+  if (code === ResultCode.exists) process.exitCode = ExitCode.miss
+}
