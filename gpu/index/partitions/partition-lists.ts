@@ -8,6 +8,9 @@ import { BLOCK_PARTITIONS } from './traversal-costs.js'
 /** Partitions up to which small blocks share a workgroup, and queries share it beyond that: one for each of its invocations. */
 const GROUP_PARTITIONS = 64
 
+/** The block of an empty place; `layout.wesl` has the same number. */
+const NONE = 0xffffffff
+
 /** Orders partitions by level and by block. */
 export class PartitionLister {
   readonly #device: Device
@@ -36,10 +39,10 @@ export class PartitionLister {
     const kernels = this.#kernels
     const tree = { ...arena.bindings, ...table.bindings }
     return device.withScratch(async (scratch) => {
-      const [flags, inUse, total] = [scratch.words(count), scratch.words(count), scratch.words(1)]
+      const [flags, listed, total] = [scratch.words(count), scratch.words(count), scratch.words(1)]
       const flagging = device.record()
       flagging.dispatch(kernels.flag_partitions, { ...tree, flags }, { count, levels }, count)
-      this.#primitives.compact(flagging, scratch, flags, count, inUse, { buffer: total, index: 0 })
+      this.#primitives.compact(flagging, scratch, flags, count, listed, { buffer: total, index: 0 })
       flagging.submit()
       const live = (await device.readWords(total, 1))[0]!
 
@@ -50,10 +53,10 @@ export class PartitionLister {
       const params = { count: live, levels, height }
       const recorder = device.record()
       recorder.clear(numbers, 0, numbers.size)
-      const listed = { ...tree, inUse, levels: levelOf, newNumbers: numbers }
-      recorder.dispatch(kernels.list_levels, listed, params, live)
-      const byLevel = this.#primitives.sort(recorder, scratch, levelOf, inUse, live, 1).values
-      const blocked = { ...tree, inUse: byLevel, blockRoots, numbers, predecessors }
+      const levelled = { ...tree, listed, levels: levelOf, newNumbers: numbers }
+      recorder.dispatch(kernels.list_levels, levelled, params, live)
+      const byLevel = this.#primitives.sort(recorder, scratch, levelOf, listed, live, 1).values
+      const blocked = { ...tree, listed: byLevel, blockRoots, numbers, predecessors }
       recorder.dispatch(kernels.list_blocks, blocked, params, live)
       const sorted = this.#primitives.sort(recorder, scratch, blockRoots, byLevel, live, 1)
       const positions = await device.allocate(4 * count, 'partition positions')
@@ -66,7 +69,9 @@ export class PartitionLister {
       recorder.copy(byLevel, 0, kept[0], 0, 4 * live)
       recorder.copy(sorted.values, 0, kept[1], 0, 4 * live)
       recorder.submit()
-      const bounds = groupsOf(await device.readWords(sorted.keys, live))
+      const blockRootOf = await device.readWords(sorted.keys, live)
+      const empty = blockRootOf.indexOf(NONE)
+      const bounds = groupsOf(empty < 0 ? blockRootOf : blockRootOf.subarray(0, empty))
       const blocks = await device.allocate(4 * bounds.length, 'partition blocks')
       device.upload(blocks, new Uint8Array(bounds.buffer))
       const bindings = { byLevel: kept[0], byBlock: kept[1], numbers, positions, predecessors, blocks }

@@ -142,7 +142,8 @@ export class PartitionKeeper {
       const before = roots.take(added)
       const numbering = this.#device.record()
       const places = { count: added, first, levels, partitions: before }
-      numbering.dispatch(this.#kernels.number_roots, { positions, ...table.bindings }, places, added)
+      const numbered = { ...arena.bindings, ...table.bindings, positions }
+      numbering.dispatch(this.#kernels.number_roots, numbered, places, added)
       numbering.submit()
       await this.#enter(arena, table, before)
       table.nodesSeen = records

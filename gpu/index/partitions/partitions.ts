@@ -34,7 +34,7 @@ export class PartitionTable {
     return Math.min(this.bands, Math.ceil(digits / this.levels))
   }
 
-  /** Places in the table. Some may be empty. */
+  /** Places in the table. Some may be empty: in `coalesced` trees each group of 16 lanes has 16, whether or not they are in use. */
   get count(): number {
     return this.roots.records
   }
@@ -78,9 +78,9 @@ export class PartitionTable {
   }
 }
 
-/** The partitions of a table that are in use, in the orders in which strategies go through them. */
+/** The partitions of a table, in the orders in which strategies go through them. */
 export interface PartitionLists {
-  /** Partitions in use. */
+  /** Partitions that are listed: those in use, and in `coalesced` trees empty places. */
   readonly live: number
   /** Bands of a block, the paper's |B| / m. */
   readonly blockBands: number
