@@ -1,9 +1,9 @@
 import type { ConstantValue, TypedExpression } from '../../../protocol/query/typed.js'
 import { codeOf } from '../query/dictionaries.js'
 import type { StringDictionary } from '../string-dictionary.js'
-import { placeOf } from './constant-bits.js'
 import type { ExpressionNumbers } from './expression-numbers.js'
-import type { Interval } from './value-set.js'
+import { orderedNumber } from './ordered-numbers.js'
+import { between, type Interval, unionOf } from './value-sets.js'
 
 type Constant = Exclude<ConstantValue, null>
 
@@ -51,18 +51,11 @@ function constantOf(operand: TypedExpression): Constant | undefined {
 export function intervalsOf(
   { value: { type }, constants }: ComparedList,
   dictionary: StringDictionary | undefined,
-): Interval[] {
-  const places = new Set<bigint>()
-  for (const constant of constants) {
-    const place =
-      typeof constant === 'string' ? dictionary && codeOf(dictionary, constant) : placeOf(constant, type)
-    if (place !== undefined) places.add(BigInt(place))
-  }
-  const intervals: { low: bigint; high: bigint }[] = []
-  for (const place of BigUint64Array.from(places).sort()) {
-    const last = intervals.at(-1)
-    if (last?.high === place - 1n) last.high = place
-    else intervals.push({ low: place, high: place })
-  }
-  return intervals
+): readonly Interval[] {
+  const points = constants.flatMap((constant) => {
+    const isText = typeof constant === 'string'
+    const place = isText ? dictionary && codeOf(dictionary, constant) : orderedNumber(constant, type)
+    return place === undefined ? [] : [between(BigInt(place), BigInt(place))]
+  })
+  return unionOf(points).intervals
 }

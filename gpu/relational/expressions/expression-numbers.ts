@@ -1,5 +1,5 @@
 import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'
-import { constantBits } from './constant-bits.js'
+import { constantBits } from './ordered-numbers.js'
 
 /** Numbers expressions, equal ones alike. */
 export class ExpressionNumbers {

@@ -5,7 +5,6 @@ import type { QueryColumn } from '../query/query-column.js'
 import type { TableColumn } from '../query/table.js'
 import type { StringDictionary } from '../string-dictionary.js'
 import { type ComparedList, comparedLists, intervalsOf } from './compared-lists.js'
-import { constantBits } from './constant-bits.js'
 import { ExpressionNumbers } from './expression-numbers.js'
 import {
   arithmetic,
@@ -18,9 +17,10 @@ import {
   strict,
   truth,
 } from './operators.js'
+import { constantBits } from './ordered-numbers.js'
 import { type FunctionBody, RowText } from './row-text.js'
 import type { FaultyColumn, RowColumn, RowValue } from './row-value.js'
-import type { ValueSet } from './value-set.js'
+import type { ValueSet } from './value-sets.js'
 import { within } from './within.js'
 
 const NO_STRINGS = dictionaryOf([])

@@ -1,6 +1,7 @@
 import type { RowText } from './row-text.js'
 import type { RowValue } from './row-value.js'
-import { type Interval, isEverything, type StoredIntervals, storedIntervals } from './value-set.js'
+import { isEverything, type StoredIntervals, storedIntervals } from './stored-intervals.js'
+import type { Interval } from './value-sets.js'
 
 /** Of so many intervals each is tested. */
 export const FEW_INTERVALS = 4

@@ -10,6 +10,7 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { ColumnType } from '../../../protocol/relation.js'
 import { type ScalarKey, TupleEncoder } from '../../../protocol/tuple-key.js'
+import { restoredNumber } from '../expressions/ordered-numbers.js'
 import type { StringDictionary } from '../string-dictionary.js'
 import type { Interval, ValueSet } from './selection-types.js'
 
@@ -31,7 +32,6 @@ export interface IndexKeys {
   readonly rangeCount: number
 }
 
-const SIGN = 2n ** 31n
 /** Ordered forms of floats: of −∞ and +∞, below and above which there is no other number, and what −0 would have. */
 const MINUS_ZERO = 0x7fffffffn
 const INFINITIES: Interval = { low: 0x007fffffn, high: 0xff800000n }
@@ -108,25 +108,9 @@ function tupleKeys(conditions: readonly KeyCondition[], tuples: readonly (readon
 }
 
 function scalarOf({ type, dictionary }: KeyCondition, number: bigint): ScalarKey {
-  switch (type) {
-    case 'string':
-      return dictionary?.at(Number(number)) ?? ''
-    case 'f32':
-      return floatOf(number)
-    case 'u32':
-      return Number(number)
-    case 'i32':
-      return Number(number) - Number(SIGN)
-    case 'u64':
-      return number
-    case 'i64':
-      return number - (SIGN << 32n)
-  }
-}
-
-function floatOf(number: bigint): number {
-  const bits = number >= SIGN ? number ^ SIGN : number ^ 0xffffffffn
-  return new Float32Array(Uint32Array.of(Number(bits)).buffer)[0]!
+  if (type === 'string') return dictionary?.at(Number(number)) ?? ''
+  const value = restoredNumber(number, type)
+  return type === 'u64' || type === 'i64' ? BigInt(value) : Number(value)
 }
 
 /** What stands behind all keys that begin with these bytes, and before those that are greater. */

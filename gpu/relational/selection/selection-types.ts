@@ -1,18 +1,18 @@
 import type { MatchKind } from '../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
-import type { ValueSet } from '../expressions/value-set.js'
+import type { ValueSet } from '../expressions/value-sets.js'
 import type { QueryColumn } from '../query/query-column.js'
 
 export type { ColumnWidth, SelectionCosts } from '../../../protocol/query/selection-costs.js'
-export type { Interval, ValueSet } from '../expressions/value-set.js'
+export type { Interval, ValueSet } from '../expressions/value-sets.js'
 
 /**
  * A condition on rows. Columns are numbers among those that are given with it.
  *
  * - `values`: the column's value is in a set; all comparisons of one column with constants come to this.
  * - `match`: the column's string matches a text, found by looking at its bytes: the expensive predicate of Sitaridi and Ross §3.2.
- *   A null satisfies neither it nor its opposite.
+ *   A null satisfies neither it nor its opposite. Strings that begin with a text are a set of values.
  * - `any`: all conditions of some branch are satisfied.
  * - `expression`: anything else. A row that is a fault satisfies it if it may be true, and is told of by `DeviceWork.faults`.
  */
@@ -21,7 +21,7 @@ export type Condition =
   | {
       readonly kind: 'match'
       readonly column: number
-      readonly match: MatchKind
+      readonly match: Exclude<MatchKind, 'startsWith'>
       readonly text: string
       readonly negated: boolean
     }

@@ -3,9 +3,9 @@ import type { TypedExpression } from '../../../protocol/query/typed.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import { isTrue } from '../expressions/operators.js'
 import type { RowValue } from '../expressions/row-value.js'
-import type { Interval, ValueSet } from '../expressions/value-set.js'
+import type { ValueSet } from '../expressions/value-sets.js'
 import type { DeviceWork } from '../query/device-work.js'
-import { dictionaryOf, matchTable, prefixRange } from '../query/dictionaries.js'
+import { dictionaryOf, matchTable } from '../query/dictionaries.js'
 import type { QueryColumn } from '../query/query-column.js'
 import type { StringDictionary } from '../string-dictionary.js'
 import type { DictionaryTexts } from './dictionary-texts.js'
@@ -62,10 +62,6 @@ export async function matchTest(
   by: MatchBy,
 ): Promise<Test> {
   const { dictionary = dictionaryOf([]) } = column
-  // In the order of strings those that begin with a text are neighbours, which the dictionary itself knows.
-  if (condition.match === 'startsWith' && by === 'dictionary') {
-    return valuesTest(column, prefixSet(dictionary, condition))
-  }
   const texts = await dictionaries.use(work, dictionary)
   if (texts === undefined) return bitsTest(column, work.upload(hostTable(dictionary, condition)))
   const matches = (strings: Strings) => textTest(strings, condition, texts, dictionary.size)
@@ -107,21 +103,6 @@ function bitsTest(column: QueryColumn, bits: DeviceMemory): Test {
     build: (code) => isTrue(code, code.lookUp(code.column(column), code.bind(bits, 'u32'))),
     isDear: false,
   }
-}
-
-function prefixSet(dictionary: StringDictionary, { text, negated }: MatchCondition): ValueSet {
-  const [first, end] = prefixRange(dictionary, text).map(BigInt) as [bigint, bigint]
-  const last = BigInt(dictionary.size) - 1n
-  const inside: Interval = { low: first, high: end - 1n }
-  const outside: Interval[] =
-    first === end
-      ? [{ low: 0n, high: last }]
-      : [
-          { low: 0n, high: first - 1n },
-          { low: end, high: last },
-        ]
-  const intervals = negated ? outside : [inside]
-  return { intervals: intervals.filter(({ low, high }) => low <= high), nulls: false }
 }
 
 /** The table of a dictionary that no binding holds, from the host. */

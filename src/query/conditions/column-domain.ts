@@ -1,10 +1,17 @@
+import { NOT_A_NUMBER, orderedNumber } from '../../../gpu/relational/expressions/ordered-numbers.js'
+import {
+  between,
+  complement,
+  hasAllValues,
+  NOTHING,
+  withoutNulls,
+} from '../../../gpu/relational/expressions/value-sets.js'
 import { codeOf, prefixRange } from '../../../gpu/relational/query/dictionaries.js'
 import type { ValueSet } from '../../../gpu/relational/selection/selection-types.js'
 import type { StringDictionary } from '../../../gpu/relational/string-dictionary.js'
 import { INTEGER_RANGES } from '../../../protocol/query/constants.js'
 import type { ComparisonOp, ValueType } from '../../../protocol/query/tree.js'
 import type { ConstantValue } from '../../../protocol/query/typed.js'
-import { between, complement, hasAllValues, NOTHING, withoutNulls } from './value-sets.js'
 
 /** What of a column decides which values it may have. */
 export interface ColumnFacts {
@@ -15,45 +22,12 @@ export interface ColumnFacts {
   readonly dictionary: StringDictionary | undefined
 }
 
-const SIGN = 0x80000000
-const NOT_A_NUMBER = 0xffffffffn
-
 /** The largest number that stands for a value of a column, as an unsigned one in order; −1 for strings of which there are none. */
 export function lastValue({ type, dictionary }: Pick<ColumnFacts, 'type' | 'dictionary'>): bigint {
   if (type === 'string') return BigInt(dictionary?.size ?? 0) - 1n
   if (type === 'boolean') return 1n
   const [least, most] = INTEGER_RANGES[type] ?? [0n, NOT_A_NUMBER]
   return most - least
-}
-
-/**
- * A value that is no string as an unsigned number whose order is that of the values. Both zeros are one, and NaN is the largest: as
- * `ordered_float` of `values.wesl` has it.
- */
-export function orderedNumber(value: bigint | number | boolean, type: ValueType): bigint {
-  if (typeof value === 'boolean') return value ? 1n : 0n
-  if (type !== 'f32') return BigInt(value) - leastOf(type)
-  const number = Number(value)
-  if (Number.isNaN(number)) return NOT_A_NUMBER
-  const bits = new Uint32Array(Float32Array.of(number === 0 ? 0 : number).buffer)[0]!
-  return BigInt((bits & SIGN) !== 0 ? ~bits >>> 0 : (bits | SIGN) >>> 0)
-}
-
-/** The value that a number of `orderedNumber` stands for. */
-export function restoredNumber(
-  ordered: bigint,
-  type: Exclude<ValueType, 'string'>,
-): bigint | number | boolean {
-  if (type === 'boolean') return ordered !== 0n
-  if (type !== 'f32') return ordered + leastOf(type)
-  const word = Number(ordered)
-  const bits = (word & SIGN) !== 0 ? word ^ SIGN : ~word
-  return new Float32Array(Uint32Array.of(bits).buffer)[0]!
-}
-
-/** What is taken from an integer of a type to have it in order as an unsigned number. */
-function leastOf(type: ValueType): bigint {
-  return INTEGER_RANGES[type]?.[0] ?? 0n
 }
 
 /** The values that compare to a constant so, the column on the left. */

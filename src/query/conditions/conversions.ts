@@ -1,10 +1,11 @@
+import { orderedNumber, restoredNumber } from '../../../gpu/relational/expressions/ordered-numbers.js'
+import { between, unionOf } from '../../../gpu/relational/expressions/value-sets.js'
 import type { ValueSet } from '../../../gpu/relational/selection/selection-types.js'
 import { roundedToFloat } from '../../../protocol/query/constants.js'
 import type { ValueType } from '../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
 import { goesWithoutFault } from '../../../protocol/query/value-types.js'
-import { type ColumnFacts, lastValue, orderedNumber, restoredNumber } from './column-domain.js'
-import { between, unionOf } from './value-sets.js'
+import { type ColumnFacts, lastValue } from './column-domain.js'
 
 type ColumnExpression = Extract<TypedExpression, { kind: 'column' }>
 

@@ -1,7 +1,8 @@
+import { restoredNumber } from '../../../gpu/relational/expressions/ordered-numbers.js'
+import { complement } from '../../../gpu/relational/expressions/value-sets.js'
 import type { Condition, Interval, ValueSet } from '../../../gpu/relational/selection/selection-types.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
-import { type ColumnFacts, lastValue, restoredNumber } from './column-domain.js'
-import { complement } from './value-sets.js'
+import { type ColumnFacts, lastValue } from './column-domain.js'
 
 /** Intervals that are written out. */
 const SHOWN = 3

@@ -1,7 +1,14 @@
+import {
+  areEqual,
+  intersectionOf,
+  isEmpty,
+  isWithin,
+  unionOf,
+  withoutNulls,
+} from '../../../gpu/relational/expressions/value-sets.js'
 import type { Condition, ValueSet } from '../../../gpu/relational/selection/selection-types.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
 import { type ColumnFacts, isTautology, lastValue } from './column-domain.js'
-import { areEqual, intersectionOf, isEmpty, isWithin, unionOf, withoutNulls } from './value-sets.js'
 
 /** When an expression is true, in two values, since null has been seen to at the leaves: where some conditions are, or, undefined, never. */
 export type Formula = Conjunction | undefined

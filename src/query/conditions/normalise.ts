@@ -1,19 +1,21 @@
+import { orderedNumber } from '../../../gpu/relational/expressions/ordered-numbers.js'
+import {
+  between,
+  complement,
+  intersectionOf,
+  isEmpty,
+  isWithin,
+  NULLS,
+  withoutNulls,
+} from '../../../gpu/relational/expressions/value-sets.js'
 import { dictionaryOf, isFound } from '../../../gpu/relational/query/dictionaries.js'
 import type { Condition } from '../../../gpu/relational/selection/selection-types.js'
 import { TURNED } from '../../../protocol/query/exact-comparison.js'
 import type { ComparisonOp } from '../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
-import {
-  allValues,
-  type ColumnFacts,
-  comparisonSet,
-  lastValue,
-  orderedNumber,
-  prefixSet,
-} from './column-domain.js'
+import { allValues, type ColumnFacts, comparisonSet, lastValue, prefixSet } from './column-domain.js'
 import { convertedColumn, sourceSet } from './conversions.js'
 import { ALWAYS, type Formula, FormulaBuilder, isValues, only, type Values } from './formula.js'
-import { between, complement, intersectionOf, isEmpty, isWithin, NULLS, withoutNulls } from './value-sets.js'
 
 /** A condition that another one implies, by that one's number. */
 export interface Implied {

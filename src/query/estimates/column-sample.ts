@@ -1,12 +1,10 @@
-import { valueWords } from '../../../gpu/relational/query/query-column.js'
+import { orderedNumber } from '../../../gpu/relational/expressions/ordered-numbers.js'
 import type { RelationSample, SampledColumn } from '../../../gpu/relational/relation-sample.js'
 import type { ValueSet } from '../../../gpu/relational/selection/selection-types.js'
+import { aligned, asBytes, KEY_ARRAYS, type KeyArray } from '../../../protocol/columns.js'
 import type { ColumnType } from '../../../protocol/relation.js'
 import type { ColumnFacts } from '../conditions/column-domain.js'
 import { distinctCount } from './distinct-count.js'
-
-const SIGN = 0x80000000
-const WIDE_SIGN = 2n ** 63n
 
 /** Rows of the sample with values of an interval from which on they are counted as they are. */
 const COUNTED = 4
@@ -144,22 +142,10 @@ export function columnSample(sample: RelationSample, column: SampledColumn, type
   return made
 }
 
-/** As `orderedNumber`, from the words of the device. */
+/** The values in their order, strings by their numbers, from the words of the device. */
 function orderedKeys(words: Uint32Array, type: ColumnType): BigUint64Array {
-  if (valueWords(type) === 1) return BigUint64Array.from(words, (word) => BigInt(orderedWord(word, type)))
-  const flip = type === 'i64' ? WIDE_SIGN : 0n
-  return BigUint64Array.from({ length: words.length / 2 }, (_, row) => {
-    return ((BigInt(words[2 * row + 1]!) << 32n) | BigInt(words[2 * row]!)) ^ flip
-  })
-}
-
-function orderedWord(word: number, type: ColumnType): number {
-  if (type === 'i32') return (word ^ SIGN) >>> 0
-  if (type !== 'f32') return word
-  const magnitude = (word & ~SIGN) >>> 0
-  if (magnitude > 0x7f800000) return 0xffffffff
-  if (magnitude === 0) return SIGN
-  return ((word & SIGN) !== 0 ? ~word : word | SIGN) >>> 0
+  const values = aligned<KeyArray>(asBytes(words), KEY_ARRAYS[type === 'string' ? 'u32' : type])
+  return BigUint64Array.from({ length: values.length }, (_, row) => orderedNumber(values[row]!, type))
 }
 
 function sortedBy(rows: Uint32Array, keys: BigUint64Array): Uint32Array {

@@ -1,7 +1,7 @@
+import { complement } from '../../../gpu/relational/expressions/value-sets.js'
 import type { Condition, ValueSet } from '../../../gpu/relational/selection/selection-types.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
 import { type ColumnFacts, lastValue } from '../conditions/column-domain.js'
-import { complement } from '../conditions/value-sets.js'
 
 /** Shares of rows for which something is thought to be true, where nothing is known of the values. */
 const SHARE = { equal: 0.1, range: 1 / 3, found: 0.1, other: 0.5 }

@@ -5,7 +5,6 @@ import type { DeviceMemory } from '../../../../gpu/memory/page-run.js'
 import { codesIn, dictionaryOf, unitedDictionary } from '../../../../gpu/relational/query/dictionaries.js'
 import { DictionaryTexts } from '../../../../gpu/relational/selection/dictionary-texts.js'
 import type { Condition, SelectionPlan } from '../../../../gpu/relational/selection/selection-types.js'
-import { MATCHES } from '../../../../protocol/query/tree.js'
 import { Random, seedOfRun } from '../../../random.js'
 import { hostRelation } from '../../../src/query/host-relation.js'
 import { countCreations } from '../../creations.js'
@@ -37,7 +36,7 @@ t.test('texts of all lengths, found row by row and in the dictionary', async (t)
   const model = new Model(table)
   for (const strategy of await strategies()) {
     const bed = await SelectionBed.create(table, strategy)
-    for (const match of MATCHES) {
+    for (const match of ['endsWith', 'contains'] as const) {
       for (const most of [0, 1, 2, 4, 7]) {
         const text = randomText(random, most)
         const negated = random.chance(0.5)
@@ -57,7 +56,7 @@ t.test('columns without strings', async (t) => {
   const cells = [null, null, null]
   const table = hostRelation('none', [{ name: 's', type: 'string', nullable: true, cells }])
   const bed = await SelectionBed.create(table)
-  for (const match of MATCHES) {
+  for (const match of ['endsWith', 'contains'] as const) {
     for (const by of ['row', 'dictionary'] as const) {
       const conditions: Condition[] = [{ kind: 'match', column: 0, match, text: '', negated: by === 'row' }]
       const found = await bed.run(conditions, PLAN, { kind: 'count' }, { matchBy: new Map([[0, by]]) })

@@ -1,7 +1,8 @@
+import { orderedNumber } from '../../../../gpu/relational/expressions/ordered-numbers.js'
 import type { Condition, ValueSet } from '../../../../gpu/relational/selection/selection-types.js'
 import type { MatchKind, ValueType } from '../../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../../protocol/query/typed.js'
-import { type ColumnFacts, orderedNumber } from '../../../../src/query/conditions/column-domain.js'
+import type { ColumnFacts } from '../../../../src/query/conditions/column-domain.js'
 import type { Normalised } from '../../../../src/query/conditions/normalise.js'
 import type { Cell } from '../host-relation.js'
 

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { between, unionOf } from '../../../../gpu/relational/expressions/value-sets.js'
 import { dictionaryOf } from '../../../../gpu/relational/query/dictionaries.js'
 import {
   type RelationSample,
@@ -8,7 +9,6 @@ import {
 } from '../../../../gpu/relational/relation-sample.js'
 import type { Condition } from '../../../../gpu/relational/selection/selection-types.js'
 import type { ColumnType } from '../../../../protocol/relation.js'
-import { between, unionOf } from '../../../../src/query/conditions/value-sets.js'
 import { ColumnSample, type EstimatedColumn } from '../../../../src/query/estimates/column-sample.js'
 import { Estimates } from '../../../../src/query/estimates/condition-shares.js'
 import { Random, seedOfRun } from '../../../random.js'

@@ -1,5 +1,4 @@
 import t from 'tap'
-import type { ValueSet } from '../../../../gpu/relational/selection/selection-types.js'
 import {
   areEqual,
   complement,
@@ -8,9 +7,10 @@ import {
   isEmpty,
   isWithin,
   unionOf,
-} from '../../../../src/query/conditions/value-sets.js'
+} from '../../../../gpu/relational/expressions/value-sets.js'
+import type { ValueSet } from '../../../../gpu/relational/selection/selection-types.js'
 import { Random, seedOfRun } from '../../../random.js'
-import { hasValue } from './condition-model.js'
+import { hasValue } from '../../../src/query/conditions/condition-model.js'
 
 const LAST = 40n
 

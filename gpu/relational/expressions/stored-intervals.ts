@@ -1,17 +1,6 @@
 import type { ValueType } from '../../../protocol/query/tree.js'
 import { valueWords } from '../query/query-column.js'
-
-/** Neighbouring values, both ends included, as unsigned numbers in the order of what they stand for. */
-export interface Interval {
-  readonly low: bigint
-  readonly high: bigint
-}
-
-/** Which values of a column satisfy a condition: disjoint intervals, ascending and not touching, and perhaps null. */
-export interface ValueSet {
-  readonly intervals: readonly Interval[]
-  readonly nulls: boolean
-}
+import type { Interval } from './value-sets.js'
 
 /** Values as kernels test them (`within.ts`): how far a value is from `lowest`, modulo 2^bits, decides. */
 export interface StoredIntervals {

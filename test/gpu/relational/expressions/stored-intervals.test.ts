@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { Interval } from '../../../../gpu/relational/expressions/value-set.js'
-import { isEverything, storedIntervals } from '../../../../gpu/relational/expressions/value-set.js'
+import { isEverything, storedIntervals } from '../../../../gpu/relational/expressions/stored-intervals.js'
+import type { Interval } from '../../../../gpu/relational/expressions/value-sets.js'
 import { ordered } from '../selection/model.js'
 
 /** Bits that lie where something changes, and others. */

@@ -1,4 +1,14 @@
-import type { Interval, ValueSet } from '../../../gpu/relational/selection/selection-types.js'
+/** Neighbouring values, both ends included, as unsigned numbers in the order of what they stand for. */
+export interface Interval {
+  readonly low: bigint
+  readonly high: bigint
+}
+
+/** Which values of a column satisfy a condition: disjoint intervals, ascending and not touching, and perhaps null. */
+export interface ValueSet {
+  readonly intervals: readonly Interval[]
+  readonly nulls: boolean
+}
 
 /** No value, and no null. */
 export const NOTHING: ValueSet = { intervals: [], nulls: false }
