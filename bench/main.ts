@@ -1,6 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
-import { dirname, join } from 'node:path'
 import yargs from 'yargs'
 import { hideBin } from 'yargs/helpers'
 import type { AdapterChoice } from '../gpu/device/adapter.js'
@@ -12,13 +10,9 @@ import { benchDoor } from './door/door.js'
 import { benchFairness } from './fairness/fairness.js'
 import { benchMerge } from './merge.js'
 import { benchOrder } from './order.js'
-import { drawCharts as drawRelationalCharts } from './papers/diamos/charts.js'
 import { benchRelational } from './papers/diamos/relational.js'
-import { benchJoins, PARTS, type Part } from './papers/he/joins.js'
-import { drawCharts as drawSelectCharts } from './papers/sitaridi/charts.js'
-import { keptPoints } from './papers/sitaridi/figures.js'
+import { benchJoins } from './papers/he/joins.js'
 import { benchSelect } from './papers/sitaridi/select.js'
-import { FIGURES, type Figure } from './papers/volk/figures.js'
 import { benchSpeculation } from './papers/volk/speculation.js'
 import { benchPath } from './path/path.js'
 import { benchPeers } from './peers/peers.js'
@@ -45,8 +39,8 @@ interface Setting {
   readonly quick: boolean
   readonly list: boolean
   readonly against: string | undefined
-  readonly figures: readonly Figure[]
-  readonly parts: readonly Part[]
+  /** Of a paper's evaluation; all unless given. */
+  readonly parts: readonly string[] | undefined
   /** Program of the Redis server. */
   readonly redisServer: string
   /** Where the figures are kept. */
@@ -60,10 +54,9 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     ...(await benchPrimitives(adapter, device.facts.software)),
     ...(await benchVariableKeys(adapter)),
   ],
-  relational: async ({ adapter, device, quick, path }) => {
-    const rows = await benchRelational(adapter, device.facts.software, quick)
-    writeCharts(path, drawRelationalCharts(device.facts.name, rows))
-    return rows
+  relational: async ({ adapter, device, quick, parts, path }) => {
+    await benchRelational(device.facts, { adapter, quick, parts, path })
+    return undefined
   },
   profile: ({ device, largest }) => benchProfile(device, largest(18)),
   strings: ({ device }) =>
@@ -80,13 +73,8 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     await benchJoins(device, { logarithm, quick, parts, path })
     return undefined
   },
-  select: async ({ device, quick, path }) => {
-    const { rows, points } = await benchSelect(device, quick)
-    const { name } = device.facts
-    writeCharts(path, drawSelectCharts(name, rows, points))
-    printTables(`select on ${name}`, rows)
-    if (path !== undefined)
-      writeJson(path, { suite: 'select', adapter: name, rows, points: keptPoints(points) })
+  select: async ({ device, quick, parts, path }) => {
+    await benchSelect(device, { quick, parts, path })
     return undefined
   },
   'cold-payloads': ({ quick }) => benchColdPayloads(quick ? 1 : 3),
@@ -99,8 +87,8 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     device.destroy()
     return benchShards({ adapter, millions: { u32: u32 ?? 0, u64: u64 ?? 0 } })
   },
-  speculation: async ({ device, quick, figures, path }) => {
-    await benchSpeculation(device, { quick, figures, path })
+  speculation: async ({ device, quick, parts, path }) => {
+    await benchSpeculation(device, { quick, parts, path })
     return undefined
   },
   peers: async ({ adapter, device, millions, quick, redisServer, path }) => {
@@ -143,13 +131,6 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     return benchFairness(adapter, kind, quick)
   },
   soak: ({ adapter, minutes }) => benchSoak(adapter, minutes),
-}
-
-/** Keeps charts beside the figures, if these are kept. */
-function writeCharts(path: string | undefined, charts: ReadonlyMap<string, string>): void {
-  if (path === undefined) return
-  mkdirSync(dirname(path), { recursive: true })
-  for (const [file, chart] of charts) writeFileSync(join(dirname(path), file), chart)
 }
 
 /** Logarithm of the largest index that is measured by default. */
@@ -195,17 +176,11 @@ const options = await yargs(hideBin(process.argv))
     default: false,
     describe: 'path: print the files and functions too, in the order of their first calls',
   })
-  .option('figures', {
-    choices: FIGURES,
-    array: true,
-    default: FIGURES,
-    describe: 'speculation: which parts of Figure 8, and what is beyond it',
-  })
   .option('parts', {
-    choices: PARTS,
+    type: 'string',
     array: true,
-    default: PARTS,
-    describe: 'joins: which figures and tables; kept rows of others stay',
+    describe:
+      "speculation, joins, relational, select: which of the paper's figures and tables [all]; kept rows of others stay",
   })
   .option('millions', {
     type: 'number',
@@ -223,8 +198,7 @@ const options = await yargs(hideBin(process.argv))
   .parseAsync()
 
 const suite = String(options.suite)
-const { adapter, max, seconds, minutes, millions, quick, list, against, figures, parts, redisServer } =
-  options
+const { adapter, max, seconds, minutes, millions, quick, list, against, parts, redisServer } = options
 const device = await Device.open(adapter)
 const { name, software } = device.facts
 const largest = (onSoftware: number) => max ?? (software ? onSoftware : LARGEST)
@@ -239,7 +213,6 @@ const rows = await SUITES[suite]({
   quick,
   list,
   against,
-  figures,
   parts,
   redisServer,
   path,

@@ -13,12 +13,6 @@ export interface Report {
   readonly rows: readonly Row[]
 }
 
-/** Shows rows as soon as they are measured, for suites that take minutes. */
-export function shown(rows: readonly Row[]): readonly Row[] {
-  for (const { name, figures } of rows) console.log(`${name}: ${JSON.stringify(figures)}`)
-  return rows
-}
-
 /** Prints rows as tables: one for each run of rows that have the same figures. */
 export function printTables(title: string, rows: readonly Row[]): void {
   const tables: Row[][] = []
@@ -77,6 +71,13 @@ export function folderName(adapter: string): string {
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
   return sorted[Math.floor(sorted.length / 2)]!
+}
+
+/** Of figures that are the middle of several measurements the least and the most of these. */
+export type Spread = Readonly<Record<string, readonly [least: number, most: number]>>
+
+export function leastAndMost(values: readonly number[]): readonly [least: number, most: number] {
+  return [Math.min(...values), Math.max(...values)]
 }
 
 /** The middle of several measurements under a name, and beside it the least and the most of them. */

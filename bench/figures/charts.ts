@@ -1,6 +1,8 @@
 import { dirname, join } from 'node:path'
 import { drawCharts as drawDiamos } from '../papers/diamos/charts.js'
 import { drawCharts as drawHe } from '../papers/he/charts.js'
+import type { PartRow } from '../papers/parts.js'
+import { drawCharts as drawSitaridi } from '../papers/sitaridi/charts.js'
 import { drawCharts as drawVolk } from '../papers/volk/charts.js'
 import type { FigureRow } from '../papers/volk/figures.js'
 import { type LineChart, lineChart, type Series } from '../plot/line-chart.js'
@@ -67,7 +69,8 @@ const CHARTS: readonly Charts[] = [
   },
   evaluation('nvidia-h200/joins.json', drawHe),
   evaluation('nvidia-h200/relational.json', drawDiamos),
-  evaluation<FigureRow>('speculation/nvidia-h200/figures.json', drawVolk),
+  evaluation('nvidia-h200/select.json', drawSitaridi),
+  evaluation<FigureRow & PartRow>('speculation/nvidia-h200/figures.json', drawVolk),
 ]
 
 /** A chart as its kept file has it. */

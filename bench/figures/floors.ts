@@ -121,7 +121,7 @@ export const FLOORS: readonly Table[] = [
       ),
       [
         'Q2 at selectivity 0.4, % of copy',
-        { row: 'Q2, selectivity 0.4, S1111', figure: '% of copy', atLeast: 75, file: 2 },
+        { row: 'Q2, selectivity 0.4', figure: '% of copy', atLeast: 75, file: 2 },
       ],
       [
         'count of one column, % of copy',

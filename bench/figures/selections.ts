@@ -1,16 +1,9 @@
-import type { Kept } from './kept.js'
-import { showNumber } from './kept.js'
+import type { PointRow } from '../papers/sitaridi/figures.js'
+import type { Row } from '../report.js'
+import { type Kept, showNumber } from './kept.js'
 import { grid, type Table } from './table.js'
 
 const FILES = ['nvidia-h200/select.json']
-
-/** What `select.json` keeps of a point of a figure. */
-interface Point {
-  readonly figure: string
-  readonly selectivity: number
-  readonly chosen: { readonly name: string; readonly ms: number }
-  readonly plans: readonly { readonly name: string; readonly ms: number }[]
-}
 
 /** Kinds of plans by the beginning of their names, and what the planner chose. */
 function plans(
@@ -36,16 +29,17 @@ function planCell(
   kind: string,
   kinds: readonly string[],
 ): string {
-  const { points } = kept.content as { readonly points: readonly Point[] }
-  const point = points.find((one) => one.figure === figure && one.selectivity === selectivity)
-  if (point === undefined) throw new Error(`select.json has no point of ${figure} at ${selectivity}`)
+  const { rows } = kept.content as { readonly rows: readonly (Row & Partial<PointRow>)[] }
+  const { figures, plans = [] } =
+    rows.find(({ name }) => name === `${figure}, selectivity ${selectivity}`) ?? {}
+  if (figures === undefined) throw new Error(`select.json has no point of ${figure} at ${selectivity}`)
   // S4 is one kernel as a whole, K21 any kernels of two conditions and one.
   const fastest = (of: string) =>
-    Math.min(...point.plans.filter(({ name }) => isKind(name, of)).map(({ ms }) => ms))
-  const best = Math.min(...point.plans.map(({ ms }) => ms))
+    Math.min(...plans.filter(({ name }) => isKind(name, of)).map(({ ms }) => ms))
+  const best = Math.min(...plans.map(({ ms }) => ms))
   if (kind === '') {
-    const behind = 100 * (point.chosen.ms / best - 1)
-    return `${/^\w+/.exec(point.chosen.name)?.[0]}${behind < 0.05 ? '' : `, ${behind.toFixed(1)} %`}`
+    const behind = 100 * (Number(figures['chosen ms']) / best - 1)
+    return `${/^\w+/.exec(String(figures.chosen))?.[0]}${behind < 0.05 ? '' : `, ${behind.toFixed(1)} %`}`
   }
   const least = Math.min(...kinds.map((one) => fastest(one.replace('…', ''))))
   const ms = fastest(kind)
@@ -69,8 +63,8 @@ export const SELECTIONS: readonly Table[] = [
     name: 'selections-bandwidth',
     files: FILES,
     lines: [
-      ['Q2, selectivity 0.4', 'Q2, selectivity 0.4, S1111'],
-      ['Q2, selectivity 0.7', 'Q2, selectivity 0.7, S1111'],
+      ['Q2, selectivity 0.4', 'Q2, selectivity 0.4'],
+      ['Q2, selectivity 0.7', 'Q2, selectivity 0.7'],
       ['count of one column', 'count scan of one column'],
     ],
     columns: ['ms', 'GB/s', '% of copy'].map((figure) => [figure, figure] as const),

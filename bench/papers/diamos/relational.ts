@@ -3,8 +3,10 @@ import { Device } from '../../../gpu/device/device.js'
 import { QueryKernels } from '../../../gpu/relational/query/query-kernels.js'
 import { measureApart, measureForParent } from '../../apart.js'
 import { byTurns } from '../../kernel-time.js'
-import { median, type Row, shown } from '../../report.js'
+import { type Row, spreadOf } from '../../report.js'
 import { keepWarm, warmUp } from '../../warm-up.js'
+import { measureParts } from '../parts.js'
+import { drawCharts } from './charts.js'
 import { benchCtaJoins } from './cta-joins.js'
 import { bytesOf, checkTuples } from './host-tuples.js'
 import { operatorSteps, type Step } from './operators.js'
@@ -23,53 +25,88 @@ const EFFORT = { full: { repeats: 21, seconds: 2 }, quick: { repeats: 9, seconds
 const QUICK_STAGES = 20
 const QUICK_SMALLER = [4, 2, 0]
 
+export interface RelationalOptions {
+  readonly adapter: AdapterChoice
+  /** Seconds instead of minutes. */
+  readonly quick: boolean
+  /** The figures and tables to measure; all unless given. */
+  readonly parts: readonly string[] | undefined
+  /** Where the rows are kept, with the charts beside them. */
+  readonly path: string | undefined
+}
+
+/** What a part is measured with. */
+interface Tools {
+  readonly setting: Setting
+  readonly kernels: QueryKernels
+  readonly logarithm: number
+  /** Whether what each kernel takes by itself is measured, too. */
+  readonly alone: boolean
+}
+
+/** Figures of the paper: `operators` is Figure 9, `ctaJoins` whole joins by the algorithms of Table 3, `stages` Figures 10 to 16. */
+const MEASUREMENTS = {
+  operators: measureOperators,
+  ctaJoins: ({ setting, logarithm, alone }: Tools) => benchCtaJoins(setting, logarithm, alone),
+  stages: ({ setting, logarithm }: Tools) => benchStages(setting, logarithm),
+} satisfies Record<string, (tools: Tools) => Promise<Row[]>>
+
+type Part = keyof typeof MEASUREMENTS
+
 interface Measurement {
   readonly adapter: AdapterChoice
   readonly logarithm: number
   readonly quick: boolean
+  readonly part: Part
 }
 
 /**
- * The figures of Diamos 2012: of the operators that queries run on, and of what only the paper's experiments have. `µs` is the device's own time where it
+ * Repeats the evaluation of Diamos et al.: of the operators that queries run on, and of what only the paper's experiments have. `µs` is the device's own time where it
  * has one, `ms` a query's by the wall clock, from its checked tree to values in columns. `GB/s` counts the bytes of tuples that go in and come out once each, `% of copy` is that as a share of what copying as many bytes reaches in turns with it.
- * Every result is compared with a plain loop's.
+ * Every result is compared with a plain loop's. Each size is measured in a process of its own.
  */
 export async function benchRelational(
-  adapter: AdapterChoice,
-  software: boolean,
-  quick: boolean,
-): Promise<Row[]> {
-  const rows: Row[] = []
-  const logarithms = LOGARITHMS[quick ? 'quick' : 'full'][software ? 'software' : 'hardware']
-  for (const logarithm of logarithms) {
-    rows.push(
-      ...((await measureApart<Measurement, Row[]>(import.meta.url, { adapter, logarithm, quick })) ?? []),
-    )
+  { name, software }: Device['facts'],
+  { adapter, quick, parts, path }: RelationalOptions,
+): Promise<void> {
+  const measure = async (part: Part): Promise<Row[]> => {
+    const rows: Row[] = []
+    for (const logarithm of logarithmsOf(part, quick, software)) {
+      const measurement = { adapter, logarithm, quick, part }
+      rows.push(...((await measureApart<Measurement, Row[]>(import.meta.url, measurement)) ?? []))
+    }
+    return rows
   }
-  return rows
+  const all = Object.keys(MEASUREMENTS) as Part[]
+  await measureParts({ suite: 'relational', adapter: name, all, parts, measure, draw: drawCharts, path })
 }
 
-/** All of the figures for relations of one size, in the process made for it. */
-async function measure({ adapter, logarithm, quick }: Measurement): Promise<Row[]> {
+/** Keys of the distributions of stages are drawn and sorted on the host, which takes long for many. */
+function logarithmsOf(part: Part, quick: boolean, software: boolean): readonly number[] {
+  const all = LOGARITHMS[quick ? 'quick' : 'full'][software ? 'software' : 'hardware']
+  if (part !== 'stages' || !quick) return all
+  return QUICK_SMALLER.map((smaller) => Math.min(QUICK_STAGES, Math.max(...all)) - smaller)
+}
+
+/** A part for relations of one size, in the process made for it. */
+async function measure({ adapter, logarithm, quick, part }: Measurement): Promise<Row[]> {
   const device = await Device.open(adapter)
   const kernels = await QueryKernels.create(device)
   const { primitives } = kernels
   const setting = { device, primitives, effort: EFFORT[quick ? 'quick' : 'full'] }
   const alone = logarithm === Math.max(...LOGARITHMS.full.hardware)
-  const rows: Row[] = []
   await warmUp(device, primitives)
+  const rows = await MEASUREMENTS[part]({ setting, kernels, logarithm, alone })
+  device.destroy()
+  return rows
+}
+
+async function measureOperators({ setting, kernels, logarithm, alone }: Tools): Promise<Row[]> {
+  const rows: Row[] = []
   for (const step of operatorSteps(2 ** logarithm)) {
     const sized = { ...step, name: `${step.name}, 2^${logarithm}` }
     rows.push(...(await measureStep(setting, kernels, sized, alone)))
   }
-  rows.push(...(await benchCtaJoins(setting, logarithm, alone)))
-  // Keys of the distributions are drawn and sorted on the host, which takes long for many.
-  const drawn = quick
-    ? QUICK_SMALLER.map((smaller) => Math.min(QUICK_STAGES, logarithm) - smaller)
-    : [logarithm]
-  for (const one of drawn) rows.push(...(await benchStages(setting, one)))
-  shown(rows)
-  device.destroy()
   return rows
 }
 
@@ -95,7 +132,7 @@ async function measureStep(
       },
     ])
     const figures = await besideCopy(setting, { bytes, time: () => queried.kernelTime(node) })
-    const row = { ...figures, 'M tuples/s': tuples / Number(figures.µs), ms: median(times!) }
+    const row = { ...figures, 'M tuples/s': tuples / Number(figures.µs), ...spreadOf('ms', times!) }
     return [{ name, figures: row }, ...(alone ? await kernelRows(device, name, () => queried.run(node)) : [])]
   } finally {
     queried.destroy()

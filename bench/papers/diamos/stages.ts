@@ -52,7 +52,11 @@ async function measureStages(
   const recorder = device.record()
   const pairs = partition.record(recorder, inputs, first, second, fans)
   recorder.submit()
-  const { µs } = await besideCopy(setting, {
+  const {
+    µs,
+    'µs, least': least,
+    'µs, most': most,
+  } = await besideCopy(setting, {
     bytes: 4 * tuples,
     time: (timer) => timer.time((r, scratch) => void partition.record(r, scratch, first, second, fans)),
   })
@@ -68,7 +72,9 @@ async function measureStages(
   const discarded = words.reduce((sum, word, i) => (i % 2 === 0 ? sum + word : sum), 0)
   return {
     divided: {
-      µs,
+      µs: µs!,
+      'µs, least': least!,
+      'µs, most': most!,
       ...spread(lengths.filter((length) => length > 0)),
       'discarded %': 100 * (1 - held / tuples),
     },

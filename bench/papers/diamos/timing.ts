@@ -2,7 +2,7 @@ import type { Device } from '../../../gpu/device/device.js'
 import type { Primitives } from '../../../gpu/primitives/primitives.js'
 import { byTurns, type Effort, KernelTimer } from '../../kernel-time.js'
 import { profiled } from '../../profiled.js'
-import { median, type Row } from '../../report.js'
+import { median, type Row, spreadOf } from '../../report.js'
 import { keepWarm } from '../../warm-up.js'
 
 /** What measurements are taken with. */
@@ -28,7 +28,7 @@ export async function besideCopy(setting: Setting, { bytes, time }: Measured): P
   const { times, copyRate } = await withCopies(setting, bytes, time)
   const microseconds = median(times)
   const rate = bytes / microseconds / 1e3
-  return { µs: microseconds, 'GB/s': rate, '% of copy': (100 * rate) / copyRate }
+  return { ...spreadOf('µs', times), 'GB/s': rate, '% of copy': (100 * rate) / copyRate }
 }
 
 /** Gigabytes a second of a copy that reads and writes `bytes` bytes in all. */

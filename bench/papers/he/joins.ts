@@ -1,9 +1,8 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import type { Device } from '../../../gpu/device/device.js'
 import { Primitives } from '../../../gpu/primitives/primitives.js'
 import { QueryKernels } from '../../../gpu/relational/query/query-kernels.js'
-import { printTables, type Row, writeReport } from '../../report.js'
+import type { Row } from '../../report.js'
+import { measureParts } from '../parts.js'
 import { benchAccessOrder } from './access-order.js'
 import { drawCharts } from './charts.js'
 import { benchFigure14 } from './figure14.js'
@@ -23,9 +22,9 @@ export interface JoinsOptions {
   readonly logarithm: number
   /** Seconds instead of minutes. */
   readonly quick: boolean
-  /** The figures and tables to measure. */
-  readonly parts: readonly Part[]
-  /** Where the rows are kept, with the charts beside them; rows of other parts that are there already stay. */
+  /** The figures and tables to measure; all unless given. */
+  readonly parts: readonly string[] | undefined
+  /** Where the rows are kept, with the charts beside them. */
   readonly path: string | undefined
 }
 
@@ -59,20 +58,17 @@ const MEASUREMENTS = {
   bands: ({ joins, nested }: Setting) => benchBands(joins, nested),
 } satisfies Record<string, (setting: Setting) => Promise<Row[]>>
 
-export type Part = keyof typeof MEASUREMENTS
-export const PARTS = Object.keys(MEASUREMENTS) as Part[]
-
-interface PartRow extends Row {
-  readonly part: Part
-}
+type Part = keyof typeof MEASUREMENTS
 
 /**
  * Repeats the evaluation of He et al. (§5), with keys and results on the device: `kernels ms` is the device's time by timestamps around each kernel, `wall
  * ms` the time from the call until the last pair is written, round trips included. What is compared is measured in turns on a warm device; beside
- * the middle of a time stand the least and the most. Every result is compared with the host's. Each part is printed and kept as soon as it is measured.
+ * the middle of a time stand the least and the most. Every result is compared with the host's.
  */
-export async function benchJoins(device: Device, options: JoinsOptions): Promise<void> {
-  const { logarithm, quick, parts, path } = options
+export async function benchJoins(
+  device: Device,
+  { logarithm, quick, parts, path }: JoinsOptions,
+): Promise<void> {
   const { name, software } = device.facts
   const primitives = await Primitives.create(device)
   const setting: Setting = {
@@ -81,26 +77,13 @@ export async function benchJoins(device: Device, options: JoinsOptions): Promise
     count: 2 ** logarithm,
     nested: 2 ** Math.min(logarithm, NESTED_LOGARITHM[software ? 'software' : 'hardware']),
   }
-  let rows = path === undefined ? [] : keptRows(path, name)
-  for (const part of parts) {
-    const measured = (await MEASUREMENTS[part](setting)).map((row) => ({ ...row, part }))
-    printTables(`${part} on ${name}`, measured)
-    rows = PARTS.flatMap((one) => (one === part ? measured : rows.filter((row) => row.part === one)))
-    keep(path, name, rows)
-  }
-}
-
-function keptRows(path: string, adapter: string): PartRow[] {
-  if (!existsSync(path)) return []
-  const report: { adapter: string; rows: PartRow[] } = JSON.parse(readFileSync(path, 'utf8'))
-  return report.adapter === adapter ? report.rows : []
-}
-
-/** Charts are drawn even where they are not kept, so that a quick run shows that they can be. */
-function keep(path: string | undefined, adapter: string, rows: readonly PartRow[]): void {
-  const charts = drawCharts(adapter, rows)
-  if (path === undefined) return
-  mkdirSync(dirname(path), { recursive: true })
-  writeReport(path, { suite: 'joins', adapter, rows })
-  for (const [file, chart] of charts) writeFileSync(join(dirname(path), file), chart)
+  await measureParts({
+    suite: 'joins',
+    adapter: name,
+    all: Object.keys(MEASUREMENTS) as Part[],
+    parts,
+    measure: (part) => MEASUREMENTS[part](setting),
+    draw: drawCharts,
+    path,
+  })
 }

@@ -1,14 +1,18 @@
 import type { Condition, SelectionOutput } from '../../../gpu/relational/selection/selection-types.js'
+import { median, type Row } from '../../report.js'
 import { warmUp } from '../../warm-up.js'
 import type { Measured, PlanBench, PlanTime, Question } from './measure-plans.js'
 import type { SelectBench } from './setting.js'
 import { below, boundOf, countRows, matches, randomTable, type SelectTable } from './workload.js'
 
-/** One point of a figure. */
-export interface Point extends Measured {
-  /** Of the paper, with what tells its diagrams apart. */
-  readonly figure: string
+/** What is kept of a plan at a point. */
+export type PlanFigures = Pick<PlanTime, 'name' | 'ms' | 'spread'> &
+  Partial<Pick<PlanTime, 'wall' | 'estimated'>>
+
+/** One point of a figure: what the planner chose and what was best, and all plans. */
+export interface PointRow extends Row {
   readonly selectivity: number
+  readonly plans: readonly PlanFigures[]
 }
 
 /** Shares of rows, for points along the axes of the figures. */
@@ -42,31 +46,44 @@ const Q1_OUTPUT: SelectionOutput = { kind: 'columns', columns: [3] }
 const Q2_OUTPUT: SelectionOutput = { kind: 'count' }
 
 /** Figures 2 (and 5), 7 and 8 over the large table, Figure 3 over the small one. */
-export async function measureFigures(setting: SelectBench, bench: PlanBench): Promise<Point[]> {
-  const { device, primitives, rows, smallRows, quick } = setting
-  const grid = GRIDS[quick ? 'quick' : 'full']
-  const points: Point[] = []
-  const large = await randomTable(device, rows, Q2_CONDITIONS)
-  try {
-    points.push(...(await measureAlong(setting, bench, 'Figure 2', commonQ2(large, grid.linear))))
-    points.push(...(await measureAlong(setting, bench, 'Figure 7', commonQ1(large, grid.logarithmic))))
-    points.push(...(await measureAlong(setting, bench, 'Figure 8', variedSecond(large, grid.linear))))
-  } finally {
-    large.destroy()
+export type Figure = 2 | 3 | 7 | 8
+
+/** The points of a figure, and how far the planner's choices are from the best plans. */
+export async function measureFigure(setting: SelectBench, bench: PlanBench, figure: Figure): Promise<Row[]> {
+  const grid = gridOf(setting)
+  if (figure === 3) return measureMatches(setting, bench, grid)
+  const table = await randomTable(setting.device, setting.rows, Q2_CONDITIONS)
+  const axes = {
+    2: () => commonQ2(table, grid.linear),
+    7: () => commonQ1(table, grid.logarithmic),
+    8: () => variedSecond(table, grid.linear),
   }
-  const small = await randomTable(device, smallRows, Q2_CONDITIONS, LENGTHS)
   try {
-    await warmUp(device, primitives)
+    return await measureAlong(setting, bench, `Figure ${figure}`, axes[figure]())
+  } finally {
+    table.destroy()
+  }
+}
+
+export function gridOf({ quick }: SelectBench): Grid {
+  return GRIDS[quick ? 'quick' : 'full']
+}
+
+/** Figure 3: the last condition may be a match in strings. */
+async function measureMatches(setting: SelectBench, bench: PlanBench, grid: Grid): Promise<Row[]> {
+  const rows: Row[] = []
+  const table = await randomTable(setting.device, setting.smallRows, Q2_CONDITIONS, LENGTHS)
+  try {
     const last = [undefined, ...LENGTHS.map((length, i) => ({ column: Q2_CONDITIONS + i, length }))]
     for (const match of last) {
       const name = match === undefined ? 'integers' : `strings of ${match.length}`
-      const questions = variedFirst(small, grid.logarithmic, match)
-      points.push(...(await measureAlong(setting, bench, `Figure 3, ${name}`, questions)))
+      const questions = variedFirst(table, grid.logarithmic, match)
+      rows.push(...(await measureAlong(setting, bench, `Figure 3, ${name}`, questions)))
     }
   } finally {
-    small.destroy()
+    table.destroy()
   }
-  return points
+  return rows
 }
 
 /** A question for each selectivity of an axis. */
@@ -77,14 +94,46 @@ async function measureAlong(
   bench: PlanBench,
   figure: string,
   axis: Axis,
-): Promise<Point[]> {
-  const points: Point[] = []
+): Promise<Row[]> {
+  const points: PointRow[] = []
+  const distances: number[] = []
   // The host has counted rows, and the device done nothing.
   await warmUp(device, primitives)
   for (const { selectivity, ...question } of axis) {
-    points.push({ figure, selectivity, ...(await bench.measure(question)) })
+    const measured = await bench.measure(question)
+    const distance = distanceOf(measured)
+    points.push(pointRow(`${figure}, selectivity ${selectivity}`, selectivity, measured, distance))
+    distances.push(distance)
   }
-  return points
+  const summary = {
+    points: distances.length,
+    'median %': median(distances),
+    'worst %': Math.max(...distances),
+  }
+  return [...points, { name: `the planner's choice, ${figure}`, figures: summary }]
+}
+
+/** How much longer the chosen plan took than the best one measured, in percent. */
+function distanceOf({ chosen, best }: Measured): number {
+  return 100 * (chosen.ms / best.ms - 1)
+}
+
+function pointRow(
+  name: string,
+  selectivity: number,
+  { plans, chosen, best }: Measured,
+  distance: number,
+): PointRow {
+  const figures = {
+    chosen: chosen.name,
+    'chosen ms': chosen.ms,
+    'estimated ms': chosen.estimated,
+    'wall ms': chosen.wall,
+    best: best.name,
+    'best ms': best.ms,
+    distance,
+  }
+  return { name, figures, selectivity, plans: plans.map(({ plan, ...times }) => times) }
 }
 
 /** Q2: SELECT COUNT(*) WHERE c0 < v AND c1 < v AND c2 < v AND c3 < v. */
@@ -157,17 +206,5 @@ function variedFirst(
     matchedBytes: [0, 0, match?.length ?? 0],
     output: Q1_OUTPUT,
     count: counts[i]!,
-  }))
-}
-
-/** What is kept of points: every plan's times, without the plans. */
-export function keptPoints(points: readonly Point[]): object[] {
-  const times = ({ name, ms, wall, estimated }: PlanTime) => ({ name, ms, wall, estimated })
-  return points.map(({ figure, selectivity, plans, chosen, best }) => ({
-    figure,
-    selectivity,
-    chosen: times(chosen),
-    best: best.name,
-    plans: plans.map(times),
   }))
 }

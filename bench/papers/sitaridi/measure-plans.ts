@@ -12,7 +12,7 @@ import { CostModel, type Evaluation } from '../../../src/query/selection/cost-mo
 import { optimise, rankOrder } from '../../../src/query/selection/optimise.js'
 import { allPlans, notationOf, planCost } from '../../../src/query/selection/plans.js'
 import type { Effort } from '../../kernel-time.js'
-import { median } from '../../report.js'
+import { leastAndMost, median } from '../../report.js'
 import { keepWarm } from '../../warm-up.js'
 import type { SelectTable } from './workload.js'
 
@@ -37,6 +37,8 @@ export interface PlanTime {
   readonly plan: SelectionPlan
   /** By the device's timestamps around all of its kernels, where it has timestamps. */
   readonly ms: number
+  /** The least and the most of what `ms` is the middle of. */
+  readonly spread: readonly [least: number, most: number]
   /** From the call until the result is on the device and the host knows its size. */
   readonly wall: number
   readonly estimated: number
@@ -118,6 +120,7 @@ export class PlanBench {
       name: planName(plan),
       plan,
       ms: this.#typical(taken[i]!),
+      spread: leastAndMost(taken[i]!),
       wall: this.#typical(walls[i]!),
       estimated: planCost(model, plan) / 1e6,
     }))
@@ -179,16 +182,6 @@ function planName(plan: SelectionPlan): string {
   return [notationOf(plan), ...handed].join(', ')
 }
 
-/** The numbers of conditions of a plan's kernels, as in K21; K3 for a plan of one kernel. */
-export function kernelShape({ kernels }: SelectionPlan): string {
-  return `K${kernels.map(({ groups }) => groups.flat().length).join('')}`
-}
-
 function isSame(a: SelectionPlan, b: SelectionPlan): boolean {
   return JSON.stringify(a) === JSON.stringify(b)
-}
-
-/** Whether all of a plan's kernels hand on the same. */
-export function handsOnly({ kernels }: SelectionPlan, what: 'rows' | 'columns'): boolean {
-  return kernels.slice(0, -1).every(({ hands }) => hands === what)
 }

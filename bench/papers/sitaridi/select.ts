@@ -4,13 +4,16 @@ import { QueryKernels } from '../../../gpu/relational/query/query-kernels.js'
 import { calibrateSelections } from '../../../gpu/relational/selection/calibrate.js'
 import { SelectionTimer } from '../../../gpu/relational/selection/selection-timer.js'
 import type { Effort } from '../../kernel-time.js'
-import { median, type Row } from '../../report.js'
+import type { Row } from '../../report.js'
 import { warmUp } from '../../warm-up.js'
 import { copyRate } from '../diamos/timing.js'
+import { measureParts } from '../parts.js'
+import { measureByRow } from './by-row.js'
+import { drawCharts } from './charts.js'
 import { DuckTable } from './duckdb-select.js'
-import { commonQ1, commonQ2, measureFigures, type Point } from './figures.js'
+import { commonQ1, commonQ2, measureFigure } from './figures.js'
 import { measureFirstUse } from './first-use.js'
-import { type Measured, PlanBench } from './measure-plans.js'
+import { PlanBench, type PlanTime } from './measure-plans.js'
 import { measureOptimiser } from './optimiser-time.js'
 import type { SelectBench } from './setting.js'
 import { below, boundOf, countRows, randomTable } from './workload.js'
@@ -34,83 +37,66 @@ const SCANNED = 0.5
 
 const VALUE_BYTES = 4
 
-/** Table of rows, and the points of figures that it summarises. */
-export interface SelectResult {
-  readonly rows: readonly Row[]
-  readonly points: readonly Point[]
+export interface SelectOptions {
+  /** Seconds instead of minutes, on small tables. */
+  readonly quick: boolean
+  /** The figures to measure; all unless given. */
+  readonly parts: readonly string[] | undefined
+  /** Where the rows are kept, with the charts beside them. */
+  readonly path: string | undefined
 }
 
+/** What parts are measured with. */
+interface Tools {
+  readonly setting: SelectBench
+  readonly bench: PlanBench
+  readonly kernels: QueryKernels
+  readonly effort: Effort
+}
+
+/** Figures of Sitaridi and Ross, Figure 2 again with branches by row, and what the paper says in words. Figure 2 has Figure 5. */
+const MEASUREMENTS = {
+  figure2: ({ setting, bench }: Tools) => measureFigure(setting, bench, 2),
+  byRow: ({ setting, effort }: Tools) => measureByRow(setting, effort),
+  figure7: ({ setting, bench }: Tools) => measureFigure(setting, bench, 7),
+  figure8: ({ setting, bench }: Tools) => measureFigure(setting, bench, 8),
+  figure3: ({ setting, bench }: Tools) => measureFigure(setting, bench, 3),
+  bandwidth: ({ setting, bench }: Tools) => bandwidths(setting, bench),
+  duckdb: ({ setting, bench }: Tools) => besideDuck(setting, bench),
+  firstUse: ({ setting, kernels }: Tools) => measureFirstUse(setting.device, kernels),
+  figure9: async ({ bench }: Tools) => measureOptimiser(bench.costs),
+} satisfies Record<string, (tools: Tools) => Promise<Row[]>>
+
+type Part = keyof typeof MEASUREMENTS
+
 /**
- * Figures 2, 3, 5, 7, 8 and 9 of Sitaridi and Ross: every plan of every point is measured, and how far the one that the planner chose is from the best. `ms`
+ * Repeats the evaluation of Sitaridi and Ross: every plan of every point is measured, and how far the one that the planner chose is from the best. `ms`
  * are the device's, by timestamps around all kernels of a plan; `wall ms` go from the call until the result is on the device and the host
  * knows how large it is. Every run's number of rows is compared with that of a plain loop.
  */
-export async function benchSelect(device: Device, quick: boolean): Promise<SelectResult> {
+export async function benchSelect(device: Device, { quick, parts, path }: SelectOptions): Promise<void> {
   const primitives = await Primitives.create(device)
   const kernels = await QueryKernels.create(device, primitives)
   const kind = device.facts.software ? 'software' : 'hardware'
-  const effort = quick ? 'quick' : 'full'
   const begin = performance.now()
   const costs = await calibrateSelections(device)
   // As in a server that is calibrated: kernels have the workgroups that were measured.
   device.selectionCosts = costs
   console.log(`calibrated in ${((performance.now() - begin) / 1e3).toFixed(1)} s: ${JSON.stringify(costs)}`)
-  const [rows, smallRows] = ROWS[effort][kind]
+  const [rows, smallRows] = ROWS[quick ? 'quick' : 'full'][kind]
+  const effort = EFFORT[quick ? 'quick' : 'full']
   const setting = { device, primitives, rows, smallRows, quick }
   const timer = new SelectionTimer(device, kernels)
-  const bench = new PlanBench(device, primitives, timer, costs, EFFORT[effort])
-  const points = await measureFigures(setting, bench)
-  return {
-    rows: [
-      ...points.map(pointRow),
-      ...distances(points),
-      ...(await bandwidths(setting, bench)),
-      ...(await besideDuck(setting, bench)),
-      ...(await measureFirstUse(device, kernels)),
-      ...measureOptimiser(costs),
-    ],
-    points,
-  }
-}
-
-function pointRow({ figure, selectivity, chosen, best }: Point): Row {
-  return {
-    name: `${figure}, selectivity ${selectivity}`,
-    figures: {
-      chosen: chosen.name,
-      'chosen ms': chosen.ms,
-      'estimated ms': chosen.estimated,
-      'wall ms': chosen.wall,
-      best: best.name,
-      'best ms': best.ms,
-      distance: distance({ chosen, best }),
-    },
-  }
-}
-
-/** How much longer the chosen plan took than the best one measured, in percent. */
-function distance({ chosen, best }: Pick<Measured, 'chosen' | 'best'>): number {
-  return 100 * (chosen.ms / best.ms - 1)
-}
-
-function distances(points: readonly Point[]): Row[] {
-  const figures = [...new Set(points.map(({ figure }) => figure))]
-  const summary = (name: string, some: readonly Point[]): Row => {
-    const all = some.map(distance)
-    return {
-      name: `the planner's choice, ${name}`,
-      figures: { points: all.length, 'median %': median(all), 'worst %': Math.max(...all) },
-    }
-  }
-  return [
-    ...figures.map((figure) =>
-      summary(
-        figure,
-        points.filter((point) => point.figure === figure),
-      ),
-    ),
-    summary('all figures', points),
-  ]
+  const bench = new PlanBench(device, primitives, timer, costs, effort)
+  await measureParts({
+    suite: 'select',
+    adapter: device.facts.name,
+    all: Object.keys(MEASUREMENTS) as Part[],
+    parts,
+    measure: (part) => MEASUREMENTS[part]({ setting, bench, kernels, effort }),
+    draw: drawCharts,
+    path,
+  })
 }
 
 /** Scans as shares of what a copy reaches, by bytes that are read. */
@@ -130,18 +116,19 @@ async function bandwidths({ device, primitives, rows }: SelectBench, bench: Plan
       output: { kind: 'count' },
       count: count!,
     })
-    const share = async (name: string, bytes: number, ms: number): Promise<Row> => {
+    const share = async (name: string, bytes: number, { name: plan, ms, spread }: PlanTime): Promise<Row> => {
+      const [least, most] = spread
       const rate = bytes / ms / 1e6
       await warmUp(device, primitives)
       const copy = await copyRate({ device, primitives, effort: COPY_EFFORT }, bytes)
-      return { name, figures: { ms, 'GB/s': rate, 'copy GB/s': copy, '% of copy': (100 * rate) / copy } }
+      const rates = { 'GB/s': rate, 'copy GB/s': copy, '% of copy': (100 * rate) / copy }
+      return { name, figures: { plan, ms, 'ms, least': least, 'ms, most': most, ...rates } }
     }
-    const measured = [await share('count scan of one column', VALUE_BYTES * rows, scan.ms)]
+    const measured = [await share('count scan of one column', VALUE_BYTES * rows, scan)]
     for (const question of questions) {
       const chosen = await bench.chosen(question)
       const bytes = question.conditions.length * VALUE_BYTES * rows
-      const name = `Q2, selectivity ${question.selectivity}, ${chosen.name}`
-      measured.push(await share(name, bytes, chosen.ms))
+      measured.push(await share(`Q2, selectivity ${question.selectivity}`, bytes, chosen))
     }
     return measured
   } finally {
@@ -172,6 +159,7 @@ async function besideDuck({ device, primitives, rows }: SelectBench, bench: Plan
         answered.push({
           name: `${name}, selectivity ${selectivity}, beside DuckDB on ${duck.threads} threads`,
           figures: {
+            plan: chosen.name,
             ms: chosen.ms,
             'wall ms': chosen.wall,
             'DuckDB ms': answer.ms,

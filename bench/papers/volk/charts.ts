@@ -1,5 +1,6 @@
 import { barChart } from '../../plot/bar-chart.js'
 import { lineChart, type MissingPoint, type Point, type Series } from '../../plot/line-chart.js'
+import type { PartRow } from '../parts.js'
 import type { FigureRow } from './figures.js'
 
 const TITLES = {
@@ -10,11 +11,13 @@ const TITLES = {
 
 const TIME = 'microseconds a lookup'
 
+type ChartedRow = FigureRow & PartRow
+
 /** The charts of what was measured, by file name. */
-export function drawCharts(adapter: string, rows: readonly FigureRow[]): Map<string, string> {
+export function drawCharts(adapter: string, rows: readonly ChartedRow[]): Map<string, string> {
   const charts = new Map<string, string>()
   for (const figure of ['a', 'b', 'c'] as const) {
-    const single = rows.filter((row) => row.figure === figure && row.batch === 1)
+    const single = rows.filter((row) => row.part === figure && row.batch === 1)
     const series = seriesOf(single, (row) => row.keys)
     const title = `${TITLES[figure]}: one lookup, ${adapter}`
     if (single.length > 0) charts.set(`8${figure}.svg`, lineChart({ title, x: 'keys', y: TIME, series }))
@@ -26,16 +29,16 @@ export function drawCharts(adapter: string, rows: readonly FigureRow[]): Map<str
   return charts
 }
 
-function drawHeights(charts: Map<string, string>, adapter: string, all: readonly FigureRow[]): void {
-  const rows = all.filter(({ figure }) => figure === 'd')
+function drawHeights(charts: Map<string, string>, adapter: string, all: readonly ChartedRow[]): void {
+  const rows = all.filter(({ part }) => part === 'd')
   if (rows.length === 0) return
   const title = `Levels of a partition: one lookup among ${rows[0]!.keys} keys, ${adapter}`
   const series = seriesOf(rows, (row) => row.levels ?? 0)
   charts.set('8d.svg', lineChart({ title, x: 'levels of a partition', y: TIME, series }))
 }
 
-function drawMemory(charts: Map<string, string>, adapter: string, all: readonly FigureRow[]): void {
-  const rows = all.filter(({ figure }) => figure === 'e')
+function drawMemory(charts: Map<string, string>, adapter: string, all: readonly ChartedRow[]): void {
+  const rows = all.filter(({ part }) => part === 'e')
   if (rows.length === 0) return
   const series = seriesOf(rows, (row) => row.keys)
   charts.set('8e.svg', lineChart({ title: `Memory, ${adapter}`, x: 'keys', y: 'bytes', series }))
@@ -43,10 +46,8 @@ function drawMemory(charts: Map<string, string>, adapter: string, all: readonly 
 
 const STAGES = ['upload', 'launch', 'kernel', 'readback'] as const
 
-function drawStages(charts: Map<string, string>, adapter: string, all: readonly FigureRow[]): void {
-  const rows = all.filter(
-    ({ figure, batch, figures }) => figure === 'f' && batch === 1 && 'kernel' in figures,
-  )
+function drawStages(charts: Map<string, string>, adapter: string, all: readonly ChartedRow[]): void {
+  const rows = all.filter(({ part, batch, figures }) => part === 'f' && batch === 1 && 'kernel' in figures)
   if (rows.length === 0) return
   const bars = rows.map(({ name, figures }) => ({
     name: name.replace(/^8f /, '').replace(/, batch 1$/, ''),
@@ -57,8 +58,8 @@ function drawStages(charts: Map<string, string>, adapter: string, all: readonly 
 }
 
 /** Time of one of a batch's lookups by the size of the batch, at the largest index of random keys. */
-function drawBatches(charts: Map<string, string>, adapter: string, all: readonly FigureRow[]): void {
-  const random = all.filter(({ figure }) => figure === 'a')
+function drawBatches(charts: Map<string, string>, adapter: string, all: readonly ChartedRow[]): void {
+  const random = all.filter(({ part }) => part === 'a')
   const keys = Math.max(...random.map((row) => row.keys))
   const rows = random.filter((row) => row.keys === keys)
   if (rows.length < 2) return

@@ -1,6 +1,6 @@
-import { kernelTime, type Timing } from '../../kernel-time.js'
+import { kernelTime } from '../../kernel-time.js'
 import { pickKeys } from '../../keys.js'
-import { median, type Row } from '../../report.js'
+import { leastAndMost, median, type Row, type Spread } from '../../report.js'
 import { AnswerCheck } from './check.js'
 import { Contest, orOmitted, type Result } from './contest.js'
 import { DATA_SETS, type DataSet } from './data-sets.js'
@@ -10,7 +10,7 @@ import { NaiveSubject } from './naive-subject.js'
 import { measureOperation } from './other-operations.js'
 import type { Plan } from './plan.js'
 import { measurePlanner } from './planner.js'
-import { middleOf } from './stages.js'
+import { stagesOf } from './stages.js'
 import type { Subject } from './subject.js'
 import { CASES, LAYOUTS, type TreeCase, TreeSubject } from './tree-subject.js'
 
@@ -20,7 +20,6 @@ export type Figure = (typeof FIGURES)[number]
 
 /** One line of a figure: `figures` has a cell for each subject, which is a text where the cell was left out. */
 export interface FigureRow extends Row {
-  readonly figure: Figure
   /** Keys of the index. */
   readonly keys: number
   /** Keys of a batch. */
@@ -29,13 +28,15 @@ export interface FigureRow extends Row {
   readonly levels?: number
   /** What is measured, and in which unit. */
   readonly unit: string
+  /** Of a cell that is the middle of repeats the least and the most of them. */
+  readonly spread?: Spread
   /** The fewest repeats of a cell, and the clocks that they were measured by. */
   readonly repeats?: number
   readonly clocks?: readonly string[]
 }
 
-/** A figure, or why there is none. */
-type Cell = Timing | string
+/** The repeats of a figure, or why there is none. */
+type Cell = Result<number>
 
 const FEW_KEYS = 1024
 
@@ -91,7 +92,7 @@ export class Evaluation {
       const cells = await this.#cells(set, keys, subjects, measured)
       for (const batch of measured) {
         const name = `8${figure} ${set.name}, ${keys} keys, batch ${batch}`
-        rows.push({ figure, name, keys, batch, ...timingRow(cells.get(batch)!) })
+        rows.push({ name, keys, batch, ...timingRow(cells.get(batch)!) })
       }
       console.log(`8${figure} ${set.name}: ${keys} keys measured`)
     }
@@ -110,7 +111,7 @@ export class Evaluation {
       )
       const cells = await this.#cells(DATA_SETS.a, keys, this.#trees(cases), [1])
       const name = `8d ${DATA_SETS.a.name}, ${keys} keys, m = ${levels}`
-      rows.push({ figure: 'd', name, keys, batch: 1, levels, ...timingRow(cells.get(1)!) })
+      rows.push({ name, keys, batch: 1, levels, ...timingRow(cells.get(1)!) })
     }
     return rows
   }
@@ -132,7 +133,7 @@ export class Evaluation {
           })
         }
       }
-      rows.push({ figure: 'e', name: `8e ${keys} keys`, keys, batch: 0, unit: 'bytes', figures })
+      rows.push({ name: `8e ${keys} keys`, keys, batch: 0, unit: 'bytes', figures })
     }
     return rows
   }
@@ -156,15 +157,15 @@ export class Evaluation {
         ({ kernel }) => kernel,
       )
       for (const [name, result] of results) {
-        const figures = typeof result === 'string' ? { omitted: result } : { ...middleOf(result.values) }
-        rows.push({ figure: 'f', name: `8f ${name}, batch ${batch}`, keys, batch, unit, figures })
+        const cells = typeof result === 'string' ? { figures: { omitted: result } } : stagesOf(result.values)
+        rows.push({ name: `8f ${name}, batch ${batch}`, keys, batch, unit, ...cells })
       }
     }
     contest.destroy()
     const { device, warm } = this.#tools
     const { microseconds, clock } = await warm.run(() => kernelTime(device, effort, () => {}))
     const figures = { 'nothing between two stamps': microseconds }
-    rows.push({ figure: 'f', name: '8f empty, batch 0', keys: 0, batch: 0, unit, clocks: [clock], figures })
+    rows.push({ name: '8f empty, batch 0', keys: 0, batch: 0, unit, clocks: [clock], figures })
     return rows
   }
 
@@ -185,7 +186,7 @@ export class Evaluation {
         (loaded) => loaded.timing(queries, batch),
         (microseconds) => microseconds,
       )
-      cells.set(batch, new Map([...results].map(([name, result]) => [name, cellOf(result)])))
+      cells.set(batch, results)
     }
     contest.destroy()
     return cells
@@ -198,12 +199,6 @@ export class Evaluation {
   }
 }
 
-function cellOf(result: Result<number>): Cell {
-  if (typeof result === 'string') return result
-  const { values, clock } = result
-  return { microseconds: median(values), repeats: values.length, clock }
-}
-
 function variants(batch: number): number {
   return batch <= FEW_KEYS ? VARIANTS : 1
 }
@@ -211,14 +206,15 @@ function variants(batch: number): number {
 /** What of a row comes from its cells. */
 function timingRow(
   cells: ReadonlyMap<string, Cell>,
-): Pick<FigureRow, 'unit' | 'repeats' | 'clocks' | 'figures'> {
-  const timings = [...cells.values()].filter((cell) => typeof cell !== 'string')
+): Pick<FigureRow, 'unit' | 'repeats' | 'clocks' | 'figures' | 'spread'> {
+  const timings = [...cells].flatMap(([name, cell]) => (typeof cell === 'string' ? [] : [{ name, ...cell }]))
   return {
     unit: 'microseconds',
-    repeats: Math.min(...timings.map(({ repeats }) => repeats)),
+    repeats: Math.min(...timings.map(({ values }) => values.length)),
     clocks: [...new Set(timings.map(({ clock }) => clock))],
     figures: Object.fromEntries(
-      [...cells].map(([name, cell]) => [name, typeof cell === 'string' ? cell : cell.microseconds]),
+      [...cells].map(([name, cell]) => [name, typeof cell === 'string' ? cell : median(cell.values)]),
     ),
+    spread: Object.fromEntries(timings.map(({ name, values }) => [name, leastAndMost(values)])),
   }
 }

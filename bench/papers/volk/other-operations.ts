@@ -3,7 +3,7 @@ import { type Parts, partsFor } from '../../../gpu/index/parts.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { byTurns } from '../../kernel-time.js'
 import { gatherKeys, type KeyBlob, numberedPayloads, pickKeys } from '../../keys.js'
-import { median } from '../../report.js'
+import { leastAndMost, median } from '../../report.js'
 import { orOmitted } from './contest.js'
 import { DATA_SETS, sliceKeys } from './data-sets.js'
 import type { DeviceTools } from './device-subject.js'
@@ -80,14 +80,16 @@ export async function measureOperation(
               warm.run(once),
         ),
       )
+      const spread: Record<string, readonly [number, number]> = {}
       for (const [i, { one }] of runs.entries()) {
         const microseconds = median(taken[i]!)
         one.each = microseconds / batch
         figures[one.tree.name] = microseconds
+        spread[one.tree.name] = leastAndMost(taken[i]!)
       }
       const name = `${figure} ${set.name}, ${keys} keys, batch ${batch}`
       const repeats = Math.min(...taken.map(({ length }) => length))
-      rows.push({ figure, name, keys, batch, unit: 'microseconds', repeats, clocks: ['host'], figures })
+      rows.push({ name, keys, batch, unit: 'microseconds', repeats, clocks: ['host'], figures, spread })
     }
   } finally {
     for (const { arena } of trees) arena.destroy()

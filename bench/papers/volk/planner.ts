@@ -75,7 +75,6 @@ async function measureChoice(
   const [best, least] = [...times].reduce((one, other) => (other[1] < one[1] ? other : one))
   const measured = times.get(nameOf(chosen))!
   return {
-    figure: 'planner',
     name: `planner ${what}, ${keys} keys, batch ${batch}`,
     keys,
     batch,

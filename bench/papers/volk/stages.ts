@@ -3,7 +3,7 @@ import type { Device, DeviceColumn } from '../../../gpu/device/device.js'
 import type { Recorder } from '../../../gpu/device/recorder.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import type { ClockKind } from '../../kernel-time.js'
-import { median } from '../../report.js'
+import { leastAndMost, median, type Spread } from '../../report.js'
 import { DriverClock } from './driver-clock.js'
 import type { Stages } from './subject.js'
 
@@ -91,14 +91,15 @@ export class StageTimer<Uploaded> {
   }
 }
 
-/** The middle of each stage. */
-export function middleOf(measured: readonly Stages[]): Stages {
-  const middle = (stage: keyof Stages) => median(measured.map((stages) => stages[stage]))
+/** The middle of each stage, and the least and the most of it. */
+export function stagesOf(measured: readonly Stages[]): {
+  readonly figures: Readonly<Record<string, number>>
+  readonly spread: Spread
+} {
+  const stages = ['upload', 'launch', 'driver', 'kernel', 'readback'] as const
+  const taken = stages.map((stage) => [stage, measured.map((one) => one[stage])] as const)
   return {
-    upload: middle('upload'),
-    launch: middle('launch'),
-    driver: middle('driver'),
-    kernel: middle('kernel'),
-    readback: middle('readback'),
+    figures: Object.fromEntries(taken.map(([stage, values]) => [stage, median(values)])),
+    spread: Object.fromEntries(taken.map(([stage, values]) => [stage, leastAndMost(values)])),
   }
 }

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { byTurns, kernelTime, repeated } from '../../../../bench/kernel-time.js'
 import type { KeyBlob } from '../../../../bench/keys.js'
+import type { PartRow } from '../../../../bench/papers/parts.js'
 import { drawCharts } from '../../../../bench/papers/volk/charts.js'
 import { AnswerCheck } from '../../../../bench/papers/volk/check.js'
 import { DATA_SETS } from '../../../../bench/papers/volk/data-sets.js'
@@ -21,11 +22,13 @@ const PLAN = {
 
 t.test('every figure has its rows and its chart', async (t) => {
   const evaluation = new Evaluation(await createTools(await openDevice(t)), PLAN)
-  const rows: FigureRow[] = []
-  for (const figure of FIGURES) rows.push(...(await evaluation.measure(figure)))
+  const rows: (FigureRow & PartRow)[] = []
+  for (const part of FIGURES) {
+    for (const row of await evaluation.measure(part)) rows.push({ ...row, part })
+  }
   const subjects = CASES.length + 2
   for (const figure of ['a', 'b', 'c'] as const) {
-    const own = rows.filter((row) => row.figure === figure)
+    const own = rows.filter((row) => row.part === figure)
     t.same(
       own.map(({ keys, batch }) => [keys, batch]),
       [
@@ -36,14 +39,14 @@ t.test('every figure has its rows and its chart', async (t) => {
     for (const { figures } of own) t.equal(Object.keys(figures).length, subjects)
   }
   for (const figure of ['inserts', 'getNext'] as const) {
-    const own = rows.filter((row) => row.figure === figure)
+    const own = rows.filter((row) => row.part === figure)
     t.same(
       own.map(({ batch }) => batch),
       [1, 4],
     )
     for (const { figures } of own) t.equal(Object.keys(figures).length, CASES.length)
   }
-  const memory = rows.filter(({ figure }) => figure === 'e')
+  const memory = rows.filter(({ part }) => part === 'e')
   t.equal(Object.keys(memory[0]!.figures).length, 3 * (LAYOUTS.length + 1))
   for (const { figures } of rows) {
     for (const cell of Object.values(figures)) t.ok(typeof cell === 'string' || cell >= 0)
