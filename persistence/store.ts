@@ -10,7 +10,13 @@ import type { CopyOptions } from './backup/checked-copy.js'
 import { checkDataFile } from './check/checker.js'
 import { Committer, type Keyspace } from './disk/committer.js'
 import { holdsStore, makeDirectory, markAsStore, syncDirectory } from './disk/data-directory.js'
-import { Dictionary, type Make, type StoredIndex, type StoredRelation } from './disk/dictionary.js'
+import {
+  Dictionary,
+  type IndexName,
+  type Make,
+  type StoredIndex,
+  type StoredRelation,
+} from './disk/dictionary.js'
 import { DirectoryLock } from './disk/directory-lock.js'
 import { directoryError, unusable } from './disk/errors.js'
 import { damaged, decodeRecord, encodeRecord, RecordKind } from './disk/record.js'
@@ -138,6 +144,15 @@ export class Store {
    */
   createRelation(definition: RelationDefinition, make?: Make<StoredRelation>): Promise<StoredRelation> {
     return this.#dictionary.createRelation(definition, make)
+  }
+
+  /**
+   * Gives indexes other names, all or none; they may be those of each other.
+   * @returns them as they are stored
+   * @throws WarpdexError `UNKNOWN_INDEX`, `INDEX_EXISTS`
+   */
+  renameIndexes(names: readonly IndexName[]): Promise<readonly StoredIndex[]> {
+    return this.#dictionary.renameIndexes(names)
   }
 
   /**

@@ -30,6 +30,10 @@ const PARSERS = {
   // For the handle by which requests for data name the index.
   open: (r) => ({ index: r.indexName('index') }),
   dropIndex: (r) => ({ index: r.indexName('index'), ifExists: r.flag('ifExists') }),
+  // To a name that no index has.
+  renameIndex: (r) => ({ index: r.indexName('index'), to: r.indexName('to') }),
+  // Each of two gets the name of the other.
+  swapIndexes: (r) => ({ index: r.indexName('index'), with: r.indexName('with') }),
   listIndexes: () => ({}),
   createRelation: (r) => ({
     relation: r.indexName('relation'),

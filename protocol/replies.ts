@@ -81,6 +81,8 @@ export interface ReplyFields {
   readonly open: OpenedIndex
   readonly createIndex: { readonly definition: IndexDefinition; readonly created: boolean }
   readonly dropIndex: { readonly dropped: boolean }
+  readonly renameIndex: NoFields
+  readonly swapIndexes: NoFields
   readonly listIndexes: { readonly indexes: readonly IndexDefinition[] }
   readonly stats: {
     readonly server: Readonly<Record<string, unknown>>

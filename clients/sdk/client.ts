@@ -137,6 +137,31 @@ export class Client {
     return dropped
   }
 
+  /**
+   * Gives an index a name that none has. Calls on `index(name)` go on in what has that name then, if there is one.
+   *
+   * @throws WarpdexError `UNKNOWN_INDEX`, `INDEX_EXISTS`
+   */
+  async renameIndex(name: string, to: string, options: CallOptions = {}): Promise<void> {
+    checkName(name, 'renameIndex', 'an index')
+    checkName(to, 'renameIndex', 'an index')
+    checkOptions(options, CALL_OPTIONS, 'renameIndex')
+    await this.#request('renameIndex', { index: name, to }, options, {}, [name, to])
+  }
+
+  /**
+   * Gives two indexes each other's names in one step, so that one that was built aside takes the place of another without a gap. Calls go on in
+   * what has the name, as those on an index that was made anew do.
+   *
+   * @throws WarpdexError `UNKNOWN_INDEX`
+   */
+  async swapIndexes(one: string, other: string, options: CallOptions = {}): Promise<void> {
+    checkName(one, 'swapIndexes', 'an index')
+    checkName(other, 'swapIndexes', 'an index')
+    checkOptions(options, CALL_OPTIONS, 'swapIndexes')
+    await this.#request('swapIndexes', { index: one, with: other }, options, {}, [one, other])
+  }
+
   async listIndexes(options: CallOptions = {}): Promise<readonly IndexDefinition[]> {
     checkOptions(options, CALL_OPTIONS, 'listIndexes')
     return (await this.#request('listIndexes', {}, options)).indexes
@@ -261,20 +286,23 @@ export class Client {
     return this.close()
   }
 
-  /** Sends a request, and one for an index after what was called on it before. */
+  /**
+   * Sends a request, and one for indexes after what was called on them before.
+   * @param names of these indexes
+   */
   async #request<O extends keyof ReplyFields>(
     op: O,
     fields: { readonly index?: string | undefined; readonly [field: string]: unknown },
     options: CallOptions,
     sections: Sections = {},
+    names: readonly string[] = fields.index === undefined ? [] : [fields.index],
   ): Promise<ReplyFields[O]> {
     const bounds = this.#connection.bounds(options)
-    const turn = this.#indexes.get(fields.index ?? '')?.calls.turn(bounds)
-    try {
-      if (turn !== undefined) await turn
-    } catch {
-      // Told to the calls that need what they waited for.
-    }
+    const turns = names
+      .map((name) => this.#indexes.get(name)?.calls.turn(bounds))
+      .filter((turn) => turn !== undefined)
+    // A failure is told to the calls that need what they waited for.
+    if (turns.length > 0) await Promise.allSettled(turns)
     return (await this.#connection.request(op, fields, sections, bounds)).fields
   }
 }

@@ -40,6 +40,8 @@ const SENDS: { readonly [O in Op]?: number } = {
   // Whether an index or a relation was there before cannot be known after a loss, so these are for the caller to repeat.
   createIndex: 1,
   dropIndex: 1,
+  renameIndex: 1,
+  swapIndexes: 1,
   createRelation: 1,
   dropRelation: 1,
   createRelationIndex: 1,

@@ -165,7 +165,7 @@ function changed(known: KnownIndex, now: KnownIndex, consequence = ''): WarpdexE
   const name = JSON.stringify(known.name)
   return new WarpdexError(
     'INDEX_CHANGED',
-    `index ${name} was dropped and made anew: it had ${typesOf(known)}, and has ${typesOf(now)} now${consequence}`,
+    `index ${name} is another one than before: it had ${typesOf(known)}, and has ${typesOf(now)} now${consequence}`,
   )
 }
 

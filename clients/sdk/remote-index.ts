@@ -34,7 +34,7 @@ import { sendWrite } from './writes.js'
 
 /**
  * An index of the server. K and P are its key type and payload kind, where the caller knows them: they are only names for the
- * compiler, the server has the last word. Where the index was dropped and made anew, calls go on in the new one if its types are the same;
+ * compiler, the server has the last word. Where the name has come to mean another index, calls go on in that if its types are the same;
  * else one call, and those that are under way with it, fail with `INDEX_CHANGED`, and later ones go by the new types.
  *
  * All methods fail with a WarpdexError: with the server's codes, or `WRONG_KEY_TYPE` and `BAD_REQUEST` before anything is

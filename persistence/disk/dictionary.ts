@@ -15,12 +15,24 @@ interface Stored<Definition> {
   readonly createdAt: number
 }
 
+/** How often the name of an index has come to mean something else, from this on. */
+export const FIRST_GENERATION = 1
+
 export interface StoredIndex extends Stored<IndexDefinition> {
+  /** Absent before its name was changed for the first time. */
+  readonly generation?: number
   /** Secret of the index's content hashes. */
   readonly seed: readonly [low: number, high: number]
 }
 
 export type StoredRelation = Stored<RelationDefinition>
+
+/** The name that an index is to have, and the generation that begins by it. */
+export interface IndexName {
+  readonly id: number
+  readonly name: string
+  readonly generation: number
+}
 
 /** Makes what there is of an index or relation beside its definition. */
 export type Make<S> = (stored: S) => Promise<void>
@@ -153,6 +165,34 @@ export class Dictionary {
     return relation
   }
 
+  /** As `Store.renameIndexes`. */
+  async renameIndexes(names: readonly IndexName[]): Promise<readonly StoredIndex[]> {
+    const before = names.map(({ id }) => this.#index(id))
+    const taken = this.#names.index
+    const former = new Set(before.map(({ definition }) => definition.name))
+    const added = names.map(({ name }) => name).filter((name) => !former.has(name))
+    for (const name of added) this.#requireFree('index', name)
+    for (const name of added) taken.add(name)
+    const after = names.map(({ name, generation }, i) => {
+      return { ...before[i], generation, definition: { ...before[i].definition, name } }
+    })
+    try {
+      await this.#committer.commit(
+        after.map((index) => {
+          const key = indexKey(index.id)
+          return this.#put(key, encodeRecord(RecordKind.index, key, index))
+        }),
+      )
+    } catch (error) {
+      for (const name of added) taken.delete(name)
+      throw error
+    }
+    for (const index of after) this.#indexes.set(index.id, index)
+    for (const name of former) taken.delete(name)
+    for (const { name } of names) taken.add(name)
+    return after
+  }
+
   /** As `Store.drop`. */
   async drop(ids: readonly number[]): Promise<void> {
     const unknown = ids.find((id) => !this.#indexes.has(id) && !this.#relations.has(id))
@@ -192,16 +232,26 @@ export class Dictionary {
   #new<D extends { readonly name: string }>(kind: Kind, definition: D): Stored<D> {
     const { name } = definition
     const names = this.#names[kind]
-    const { plural, article, exists } = KINDS[kind]
+    const { plural } = KINDS[kind]
     const most = LIMITS[plural]
-    if (names.has(name)) {
-      throw new WarpdexError(exists, `there is ${article} ${kind} ${JSON.stringify(name)} already`)
-    }
+    this.#requireFree(kind, name)
     if (names.size >= most) {
       throw new WarpdexError('TOO_LARGE', `a server has at most ${most} ${plural}; drop one first`)
     }
     names.add(name)
     return { id: this.#nextId++, definition, createdAt: Date.now() }
+  }
+
+  #requireFree(kind: Kind, name: string): void {
+    if (!this.#names[kind].has(name)) return
+    const { article, exists } = KINDS[kind]
+    throw new WarpdexError(exists, `there is ${article} ${kind} ${JSON.stringify(name)} already`)
+  }
+
+  #index(id: number): StoredIndex {
+    const index = this.#indexes.get(id)
+    if (index !== undefined) return index
+    throw new WarpdexError('UNKNOWN_INDEX', `there is no index with id ${id}`)
   }
 
   async #enter<S extends StoredIndex | StoredRelation>(

@@ -3,6 +3,7 @@ import type { StoredIndex, StoredRelation } from '../../persistence/disk/diction
 import type { IndexHandle } from '../../protocol/data-request.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { RelationDefinition, RelationInfo } from '../../protocol/relation.js'
+import type { OpenedIndex } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import type { EngineHost } from './engine-host.js'
 import {
@@ -24,11 +25,12 @@ import {
 } from './index-errors.js'
 import type { Reader } from './index-requests.js'
 import { type KeptResult, KeptResults } from './kept-results.js'
-import { FIRST_GENERATION, Index } from './named-index.js'
+import { Index } from './named-index.js'
 import { Relation } from './named-relation.js'
 import { allHeld } from './named-structure.js'
 import { PagedStructure } from './paged-structure.js'
 import { Registry } from './registry.js'
+import { Renames } from './renames.js'
 
 /** What the creation of an index over columns has come to. */
 export interface CreatedIndex {
@@ -51,9 +53,11 @@ export abstract class Catalog {
   protected readonly stored = new Registry<Relation>()
   /** By handle, the indexes that were asked for by it. */
   readonly #opened = new Map<number, Index>()
+  readonly #renames: Renames
 
   protected constructor(host: EngineHost) {
     this.host = host
+    this.#renames = new Renames(host.indexes, host.store)
     this.kept = new KeptResults(host, (name) => this.#refuseStored(name))
   }
 
@@ -99,6 +103,7 @@ export abstract class Catalog {
     options: { ifNotExists?: boolean },
     create: (definition: IndexDefinition) => Promise<void>,
   ): Promise<CreatedIndex> {
+    while (this.#renames.concern(given.name)) await this.#renames.settled(given.name)
     const existing = this.host.indexes.get(given.name)
     const definition = settleDefinition(given, existing?.definition)
     if (existing === undefined) {
@@ -119,12 +124,49 @@ export abstract class Catalog {
    */
   async dropIndex(name: string, options: { ifExists?: boolean } = {}): Promise<boolean> {
     this.refuse()
+    while (this.#renames.concern(name)) await this.#renames.settled(name)
     if (options.ifExists === true && this.host.indexes.get(name) === undefined) return false
     const index = this.index(name)
     const { of } = index.definition
     if (of === undefined) await this.host.indexes.drop(index)
     else await this.relation(of.relation).dropIndex(index)
     return true
+  }
+
+  /**
+   * Gives an index a name that none has. From the call on its handle means nothing until it is opened again.
+   * @throws WarpdexError `UNKNOWN_INDEX`, `INDEX_EXISTS`
+   */
+  async renameIndex(name: string, to: string): Promise<void> {
+    this.refuse()
+    while (this.#renames.concern(name, to)) await this.#renames.settled(name, to)
+    await this.#renames.give([{ index: this.index(name), name: to }])
+  }
+
+  /**
+   * Gives two indexes each other's names, in one step. Their handles are as after `renameIndex`.
+   * @throws WarpdexError `UNKNOWN_INDEX`, `BAD_REQUEST` for an index and itself
+   */
+  async swapIndexes(one: string, other: string): Promise<void> {
+    this.refuse()
+    while (this.#renames.concern(one, other)) await this.#renames.settled(one, other)
+    await this.#renames.give([
+      { index: this.index(one), name: other },
+      { index: this.index(other), name: one },
+    ])
+  }
+
+  /**
+   * What requests by a handle need to know of an index, once it is there and has its name.
+   * @throws WarpdexError `UNKNOWN_INDEX`, `SHUTTING_DOWN`
+   */
+  async openedByName(name: string): Promise<OpenedIndex> {
+    while (this.#renames.concern(name)) await this.#renames.settled(name)
+    const index = this.index(name)
+    if (index.exists) return { ...index.definition, ...index.handle }
+    await index.ready()
+    // The name may mean another one meanwhile.
+    return this.openedByName(name)
   }
 
   /** Definitions of the indexes that are there, as opposed to being created. */
@@ -153,7 +195,7 @@ export abstract class Catalog {
       if (index === undefined) throw unknownHandle(handle)
       this.#opened.set(handle, index)
     }
-    if (generation !== FIRST_GENERATION) throw indexChanged(index.definition.name, generation)
+    if (generation !== index.handle.generation) throw indexChanged(index.definition.name, generation)
     return index
   }
 
@@ -193,6 +235,8 @@ export abstract class Catalog {
     const relation = this.readableRelation(name)
     if (!(relation instanceof Relation)) await this.kept.drop(relation)
     else {
+      const names = () => relation.dependents.map(({ definition }) => definition.name)
+      while (this.#renames.concern(...names())) await this.#renames.settled(...names())
       for (const { definition } of relation.dependents) options.authorise?.(definition.name)
       await this.stored.drop(relation)
     }

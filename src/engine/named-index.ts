@@ -10,7 +10,7 @@ import type {
   WriteBatch,
 } from '../../gpu/index-structure.js'
 import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
-import type { Make, StoredIndex } from '../../persistence/disk/dictionary.js'
+import { FIRST_GENERATION, type Make, type StoredIndex } from '../../persistence/disk/dictionary.js'
 import type { Answer } from '../../persistence/log/write-outcomes.js'
 import { type Column, countOf } from '../../protocol/columns.js'
 import type { IndexHandle } from '../../protocol/data-request.js'
@@ -39,9 +39,6 @@ const SMALL_READ = 4096
 /** The same of bytes of keys. */
 const SMALL_BYTES = 256 * 1024
 
-/** Of all indexes, since nothing gives a handle another meaning. */
-export const FIRST_GENERATION = 1
-
 /**
  * Batches that overlap each other before the index gives up its place on the device, should others need it; the last of them waits for its
  * log with nothing beside it. They are some tens of millions of rows: chunks of loads, or groups of other writes, which are smaller.
@@ -67,6 +64,13 @@ export interface HeldIndex {
   release(): void
 }
 
+/** What an index whose turn it is begins to be known by. */
+export interface IndexGeneration {
+  readonly id: number
+  readonly generation: number
+  release(): void
+}
+
 /**
  * One named index: the order of its requests, and their way to the structure on the device and to the store. Columns must have
  * passed the checks of `protocol/request-columns.ts`. Requests run in the order of the calls, and a write is seen by all that is
@@ -81,6 +85,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   readonly #gathered: GatheredReads
   /** Whether payloads are of kind `bytes`, so that the structure holds their rows. */
   readonly #hasRows: boolean
+  #generation = FIRST_GENERATION
 
   /** @param fill for an index over columns of a relation: has what it must hold put into it, in the relation's turn */
   constructor(definition: IndexDefinition, host: EngineHost, fill?: FillStructure) {
@@ -96,6 +101,11 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
         this.#timed(performance.now(), this.live().structure.current.read(request, positions)),
       (reads, milliseconds) => host.meter?.dispatched(reads, milliseconds),
     )
+  }
+
+  override open(stored: StoredIndex): Promise<void> {
+    this.#generation = stored.generation ?? FIRST_GENERATION
+    return super.open(stored)
   }
 
   /**
@@ -226,7 +236,23 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   get handle(): IndexHandle {
     const { id } = this
     if (id === undefined) throw this.unknown()
-    return { handle: id, generation: FIRST_GENERATION }
+    return { handle: id, generation: this.#generation }
+  }
+
+  /**
+   * Begins another generation of its handle, and takes its turn until that is released, so that `renamed` may give it another name. If that
+   * comes to nothing, the generation is no harm: who asked by the one before opens the index again.
+   */
+  async holdForName(): Promise<IndexGeneration> {
+    this.refuse()
+    const generation = ++this.#generation
+    const { stored, release } = await this.holdTurn('exclusive')
+    return { id: stored.id, generation, release }
+  }
+
+  /** Takes the name under which it is stored. */
+  renamed({ definition }: StoredIndex): void {
+    this.redefine(definition)
   }
 
   stats(): IndexStats & PagedStats {

@@ -38,7 +38,7 @@ export abstract class NamedStructure<
   S extends DeviceStructure,
   Write extends { readonly reject: (error: WarpdexError) => void },
 > {
-  readonly definition: Definition
+  #definition: Definition
   protected readonly host: EngineHost
   readonly #kind: 'index' | 'relation'
   protected readonly queue: RequestQueue<Write>
@@ -58,7 +58,7 @@ export abstract class NamedStructure<
     kind: 'index' | 'relation',
     writes: WriteKinds<Write>,
   ) {
-    this.definition = definition
+    this.#definition = definition
     this.host = host
     this.#kind = kind
     this.queue = new RequestQueue(
@@ -84,6 +84,11 @@ export abstract class NamedStructure<
   ): Promise<boolean>
   /** The error for whoever asks for it when it is not there. */
   protected abstract unknown(): WarpdexError
+
+  /** What it was created as, under the name that it has. */
+  get definition(): Definition {
+    return this.#definition
+  }
 
   /** Its id, once it is there. */
   get id(): number | undefined {
@@ -216,6 +221,11 @@ export abstract class NamedStructure<
       }
       this.queue[kind](held).catch(reject)
     })
+  }
+
+  /** Takes another definition, in its turn. */
+  protected redefine(definition: Definition): void {
+    this.#definition = definition
   }
 
   /** What its log has, and what its snapshots have of that. */

@@ -42,6 +42,13 @@ export class Registry<Member extends Named> {
     return member
   }
 
+  /** Enters members by other names than they had, which `give` gives them. */
+  rename(members: readonly Member[], give: () => void): void {
+    for (const { definition } of members) this.#members.delete(definition.name)
+    give()
+    for (const member of members) this.add(member)
+  }
+
   /**
    * Enters one and creates it, once a former one of its name is gone.
    * @param after what else must be done before, if anything

@@ -63,6 +63,8 @@ const controlRequests: Record<string, GoldenMessage> = {
     ...{ structure: 'prefix', layout: 'full', allocation: 'coalesced', partitionLevels: 16, linked: true },
   }),
   dropIndex: control({ id: 65_536, op: 'dropIndex', index: 'cities', ifExists: true }),
+  renameIndex: control({ id: 9, op: 'renameIndex', index: 'cities', to: 'Städte' }),
+  swapIndexes: control({ id: 10, op: 'swapIndexes', index: 'cities', with: 'Städte' }),
   'listIndexes with the largest id': control({ id: LARGEST, op: 'listIndexes' }),
   stats: control({ id: 2, op: 'stats', index: 'Städte' }),
   createRelation: control({

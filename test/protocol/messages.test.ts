@@ -47,7 +47,9 @@ t.test('every operation in its shortest form, with its defaults', async (t) => {
   t.match(parse({ op: 'query', query: { node: 'scan' } }), { query: { node: 'scan' }, explain: false })
   t.match(parse({ op: 'queryNext', cursor: 4 }), { cursor: 4 })
   t.match(parse({ op: 'queryEnd', cursor: 4 }), { cursor: 4 })
-  t.equal(CONTROL_OPS.length, 19)
+  t.match(parse({ op: 'renameIndex', index: 'a', to: 'b' }), { index: 'a', to: 'b' })
+  t.match(parse({ op: 'swapIndexes', index: 'a', with: 'b' }), { index: 'a', with: 'b' })
+  t.equal(CONTROL_OPS.length, 21)
 })
 
 t.test('a layout is read in its one form', async (t) => {

@@ -25,6 +25,9 @@ export interface KillOptions {
   readonly longest: number
 }
 
+/** Indexes whose names are swapped, each of which holds one key that tells which one it was at first. */
+const SWAPPED = ['left', 'right'] as const
+
 /** A load of parts, of which the first ones are acknowledged, and some more may be stored. */
 interface Load {
   acknowledged: number
@@ -40,6 +43,8 @@ export class Killing {
   readonly #options: KillOptions
   readonly #ledgers: readonly Ledger[]
   readonly #load: Load = { acknowledged: 0, sent: 0 }
+  /** Swaps of names that were acknowledged; one more may be made. */
+  #swaps = 0
   kills = 0
 
   constructor(options: KillOptions) {
@@ -61,6 +66,7 @@ export class Killing {
         ...this.#ledgers.map((ledger) => this.#write(url, ledger)),
         this.#loadParts(url),
         this.#snapshots(url),
+        this.#swap(url),
       ]
       await this.#progress()
       await setTimeout(this.#options.random.below(this.#options.longest))
@@ -117,6 +123,7 @@ export class Killing {
       ledger.check({ many, one })
     }
     await this.#checkLoad(client)
+    await this.#checkSwapped(client)
     client.close()
   }
 
@@ -172,6 +179,41 @@ export class Killing {
       if (this.#load.sent > MOST_PARTS) break
     }
     await Promise.all(underWay)
+  }
+
+  /** Both are there, and have been swapped as often as was acknowledged, or once more; each swap is a generation. */
+  async #checkSwapped(client: FrameClient): Promise<void> {
+    for (const [key, index] of SWAPPED.entries()) {
+      await client.ask({ id: 4, op: 'createIndex', ...LOADED, index, ifNotExists: true })
+      const item = section('u32', Uint32Array.of(key))
+      if (this.kills === 0) await client.ask({ id: 5, op: 'insert', index }, { keys: item, payloads: item })
+    }
+    const generations = new Set<number>()
+    for (const [key, index] of SWAPPED.entries()) {
+      const opened = await client.ask({ id: 6, op: 'open', index })
+      const swaps = Number(opened?.header.generation) - 1
+      generations.add(swaps)
+      const expected = swaps % 2 === 0 ? key : 1 - key
+      const reply = await client.ask({ id: 7, op: 'scan', index, limit: 2 })
+      const keys = new Uint32Array(new Uint8Array(reply?.sections.get('keys')?.bytes ?? []).buffer)
+      if (keys.length !== 1 || keys[0] !== expected)
+        throw new Error(`index ${index} has the keys ${keys} after ${swaps} swaps, not ${expected}`)
+    }
+    const [swaps, ...others] = generations
+    if (others.length > 0 || (swaps !== this.#swaps && swaps !== this.#swaps + 1))
+      throw new Error(`${this.#swaps} swaps were acknowledged, and made are ${[...generations]}`)
+    this.#swaps = swaps
+  }
+
+  async #swap(url: string): Promise<void> {
+    const client = await FrameClient.connect(url, 'swapper').catch(() => undefined)
+    const [index, other] = SWAPPED
+    for (;;) {
+      const reply = await client?.ask({ id: 1, op: 'swapIndexes', index, with: other })
+      if (reply === undefined) return
+      if (reply.header.ok !== true) throw new Error(`a swap failed: ${JSON.stringify(reply.header)}`)
+      this.#swaps++
+    }
   }
 
   async #snapshots(url: string): Promise<void> {

@@ -56,6 +56,8 @@ const NEEDED: { readonly [O in ControlOp]?: Right } = {
   open: 'stats',
   createIndex: 'create',
   dropIndex: 'drop',
+  renameIndex: 'drop',
+  swapIndexes: 'drop',
   createRelation: 'create',
   dropRelation: 'drop',
   createRelationIndex: 'create',
@@ -90,6 +92,9 @@ export function authorise({ rights, who }: Grant, request: ControlRequest): void
   const needed: [Right, string][] = [[right, index]]
   // Whoever has an index over columns sees what is in them.
   if (request.op === 'createRelationIndex') needed.push(['read', request.relation])
+  const other = otherName(request)
+  if (other !== undefined)
+    for (const name of [index, other]) for (const each of RENAMING) needed.push([each, name])
   for (const [each, name] of needed) {
     if (rights.may(each, name)) continue
     // Clients ask for a definition before anything else, whatever they are about to do.
@@ -141,6 +146,15 @@ function neededBy(request: ControlRequest): Right | undefined {
   if (request.op === 'query') return request.keep === undefined ? undefined : 'create'
   if (request.op === 'calibrate') return request.again ? 'snapshot' : undefined
   return NEEDED[request.op]
+}
+
+/** What it takes on both names, so that nothing is read, written, made or removed that could not be without it. */
+const RENAMING: readonly Right[] = ['read', 'write', 'create', 'drop']
+
+/** The name beside that of the index, of a request that changes what names mean. */
+function otherName(request: ControlRequest): string | undefined {
+  if (request.op === 'renameIndex') return request.to
+  return request.op === 'swapIndexes' ? request.with : undefined
 }
 
 /** The name of the index or relation that a request is on. */

@@ -20,11 +20,7 @@ import { QUERY_HANDLERS } from './queries.js'
 type EngineOp = Exclude<EngineRequest, DataRequest>['op']
 
 const HANDLERS: ControlHandlers<EngineOp> = {
-  open: async (engine, request) => {
-    const index = engine.index(request.index)
-    if (!index.exists) await index.ready()
-    return { fields: { ...index.definition, ...index.handle } }
-  },
+  open: async (engine, { index }) => ({ fields: await engine.openedByName(index) }),
   createIndex: async (engine, { id: _id, op: _op, index: name, ifNotExists, ...layout }) => {
     const definition = { name, ...layout }
     return { fields: { definition, created: await engine.createIndex(definition, { ifNotExists }) } }
@@ -32,6 +28,14 @@ const HANDLERS: ControlHandlers<EngineOp> = {
   dropIndex: async (engine, { index, ifExists }) => ({
     fields: { dropped: await engine.dropIndex(index, { ifExists }) },
   }),
+  renameIndex: async (engine, { index, to }) => {
+    await engine.renameIndex(index, to)
+    return { fields: {} }
+  },
+  swapIndexes: async (engine, { index, with: other }) => {
+    await engine.swapIndexes(index, other)
+    return { fields: {} }
+  },
   listIndexes: async (engine, _request, { grant: { rights } }) => ({
     fields: { indexes: engine.list().filter(({ name }) => rights.may('stats', name)) },
   }),

@@ -73,6 +73,12 @@ t.test('the commands on one server, from creating an index to dropping it', asyn
     out: '{"key":-5,"payload":"Ys"}\n',
   })
 
+  t.same(await cli(['rename', 'towns', 'places']), { code: 0, out: 'renamed\n', err: '' })
+  t.match(await cli(['get', 'towns', '7']), { code: 2, err: /no index "towns"/ })
+  t.match(await cli(['create', 'towns', '--key', 'i32', '--payload', 'bytes']), { code: 0 })
+  t.match(await cli(['rename', 'places', 'towns']), { code: 2, err: /there is an index "towns" already/ })
+  t.same(await cli(['swap', 'towns', 'places']), { code: 0, out: 'swapped\n', err: '' })
+  t.match(await cli(['drop', 'places']), { code: 0 })
   t.match(await cli(['delete', 'towns', '7', '--payload', 'Vineta']), { code: 0, out: '7\tdeleted\n' })
   t.match(await cli(['delete', 'towns', '7', '8']), { code: 1, out: '7\tdeleted\n8\t(not found)\n' })
 
@@ -98,6 +104,8 @@ t.test('help, for every command with an example', async (t) => {
     'create',
     'list',
     'drop',
+    'rename',
+    'swap',
     'put',
     'insert',
     'get',

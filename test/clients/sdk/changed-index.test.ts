@@ -98,7 +98,7 @@ t.test('of an index that has other types now a handle says so once, and then goe
     types = types === SMALL ? WIDE : SMALL
     first += 10
     await remake('other', types, first)
-    const message = `index "other" was dropped and made anew: it had u32 keys and ${was} payloads, and has u32 keys and ${types.payloadKind} payloads now`
+    const message = `index "other" is another one than before: it had u32 keys and ${was} payloads, and has u32 keys and ${types.payloadKind} payloads now`
     await t.rejects(call(index), { code: 'INDEX_CHANGED', message }, name)
     t.strictSame(await call(index), right(first)[name as keyof ReturnType<typeof right>], name)
   }

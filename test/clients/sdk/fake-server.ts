@@ -156,6 +156,12 @@ export class FakeServer {
         return this.#create(request)
       case 'dropIndex':
         return { dropped: this.indexes.delete(request.index) }
+      case 'renameIndex':
+        this.#rename(request.index, request.to)
+        return {}
+      case 'swapIndexes':
+        this.#rename(request.index, request.with)
+        return {}
       case 'listIndexes':
         return { indexes: [...this.indexes.values()].map(({ definition }) => definition) }
       case 'stats':
@@ -209,6 +215,21 @@ export class FakeServer {
     const definition = { name, ...fields }
     if (created) this.indexes.set(name, new ModelIndex(definition))
     return { definition, created }
+  }
+
+  /** Gives an index a name, and who has that its own. */
+  #rename(name: string, to: string): void {
+    const index = this.#named(name)
+    const other = this.indexes.get(to)
+    this.indexes.delete(name)
+    for (const [each, given] of [
+      [index, to],
+      [other, name],
+    ] as const) {
+      if (each === undefined) continue
+      each.generation++
+      this.indexes.set(given, each)
+    }
   }
 
   #index({ handle, generation }: DataRequest): ModelIndex {

@@ -35,6 +35,8 @@ function methodsOf(client: Client): Readonly<Record<string, readonly [object, Ro
         index: 'none',
         createIndex: (options) => client.createIndex(numbers, options),
         dropIndex: (options) => client.dropIndex('numbers', options),
+        renameIndex: (options) => client.renameIndex('numbers', 'more', options),
+        swapIndexes: (options) => client.swapIndexes('numbers', 'more', options),
         listIndexes: (options) => client.listIndexes(options),
         relation: 'none',
         createRelation: (options) => client.createRelation({ name: 'r', columns: [column] }, options),
@@ -213,6 +215,8 @@ t.test('beginners are told what is right', async (t) => {
       /"type" out of u32/,
     ],
     [() => client.dropIndex(loosely(undefined)), /takes the name of an index/],
+    [() => client.renameIndex('numbers', loosely(undefined)), /takes the name of an index/],
+    [() => client.swapIndexes('numbers', loosely({})), /takes the name of an index/],
     [() => client.snapshot(loosely({ deadline: 5 })), /takes the name of an index.*not an Object/],
 
     [

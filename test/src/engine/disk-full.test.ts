@@ -137,6 +137,7 @@ t.test('what else needs room is refused as well, and undone', { skip }, async (t
   await t.rejects(engine.createIndex(definitionOf('two')), { code: 'DISK_FULL', message: /make room/ })
   await t.rejects(engine.createIndex(definitionOf('two')), { code: 'DISK_FULL' })
   await t.rejects(engine.dropIndex('one'), { code: 'DISK_FULL' })
+  await t.rejects(engine.renameIndex('one', 'two'), { code: 'DISK_FULL' })
   t.same(
     engine.list().map(({ name }) => name),
     ['one'],

@@ -71,6 +71,8 @@ t.test('everybody does what it may, sees what it may, and no more', async (t) =>
   await lacks(ingest.index('b-1').stats(), 'stats', 'ingest')
   await lacks(ingest.dropIndex('a-1'), 'drop', 'ingest')
   await lacks(ingest.dropIndex('none'), 'drop', 'ingest')
+  await lacks(ingest.renameIndex('a-1', 'a-3'), 'drop', 'ingest')
+  await lacks(ingest.swapIndexes('a-1', 'a-2'), 'drop', 'ingest')
   t.strictSame(await reader.index<'u32', 'u32'>('a-1').get(1), 10)
   await lacks(reader.index('a-2').definition(), 'stats', 'reader')
   await t.rejects(reader.index('a-2').getMany([1]), { message: /or any other there, such as "read" for get/ })

@@ -61,6 +61,9 @@ t.test('every operation on an index needs one right, and a missing one is named'
     stats: 'any',
     createIndex: 'create',
     dropIndex: 'drop',
+    // And more, on both names.
+    renameIndex: 'drop',
+    swapIndexes: 'drop',
     snapshot: 'snapshot',
     backup: 'backup',
     // A new one needs the right to snapshots of all indexes.
@@ -80,6 +83,25 @@ t.test('every operation on an index needs one right, and a missing one is named'
   t.throws(() => authorise({ rights: new Rights([{ index: '*', allow: ['read'] }]), who: 'x' }, over), {
     message: /"create" on "a"/,
   })
+  const changes = [
+    { id: 1, op: 'renameIndex', index: 'a', to: 'b' },
+    { id: 1, op: 'swapIndexes', index: 'a', with: 'b' },
+  ] as const
+  const needed = ['read', 'write', 'create', 'drop'] as const
+  for (const change of changes) {
+    authorise({ rights: new Rights([{ index: '*', allow: needed }]), who: 'x' }, change)
+    for (const [name, other] of ['ab', 'ba']) {
+      for (const lacking of needed) {
+        const allow = needed.filter((right) => right !== lacking)
+        const rights = new Rights([
+          { index: name, allow: needed },
+          { index: other, allow },
+        ])
+        const message = new RegExp(`needs the right "${lacking}" on "${other}"; x lacks it`)
+        t.throws(() => authorise({ rights, who: 'x' }, change), { code: 'UNAUTHORISED', message })
+      }
+    }
+  }
   const kept = {
     id: 1,
     op: 'query',

@@ -49,6 +49,8 @@ const REQUESTS: readonly (readonly [fields: RequestFields, sections?: Sections])
     },
   ],
   [{ op: 'dropIndex', index: 'x-none', ifExists: true }],
+  [{ op: 'renameIndex', index: 'x-none', to: 'x-other' }],
+  [{ op: 'swapIndexes', index: 'x-none', with: 'x-other' }],
   [{ op: 'get', index: 'x-numbers' }, { keys }],
   [{ op: 'get', index: 'x-numbers', all: true }, { keys }],
   [{ op: 'get', index: 'x-texts', strategy: 'sequential' }, texts],

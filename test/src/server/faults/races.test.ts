@@ -22,6 +22,8 @@ const STEPS: readonly Step[] = [
     client.createIndex({ name, keyType: 'u32', payloadKind: 'u32', unique: false }, { ifNotExists: true }),
   (client, name) => client.dropIndex(name),
   (client, name) => client.dropIndex(name, { ifExists: true }),
+  (client, name, random) => client.renameIndex(name, random.pick(NAMES)),
+  (client, name, random) => client.swapIndexes(name, random.pick(NAMES.filter((other) => other !== name))),
   (client, name, random) => index(client, name).insertMany(values(random), values(random)),
   (client, name, random) => index(client, name).insertMany(values(random), values(random)),
   (client, name, random) => index(client, name).getMany(values(random)),

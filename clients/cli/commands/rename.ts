@@ -1,0 +1,13 @@
+import { argument, clientCommand } from '../command.js'
+import { printLines } from '../output.js'
+
+export const add = clientCommand({
+  usage: 'rename <name> <to>',
+  about: 'Give an index a name that none has',
+  positionals: { name: argument('Name of the index'), to: argument('Its name from then on') },
+  examples: [['$0 rename cities-new cities', 'where cities was dropped; swap where it is still there']],
+  async run(client, { name, to }) {
+    await client.renameIndex(name, to)
+    await printLines(['renamed'])
+  },
+})

@@ -1,0 +1,125 @@
+import t from 'tap'
+import { type IndexDefinition, WriteOp } from '../../../protocol/types.js'
+import type { Engine } from '../../../src/engine/index.js'
+import { reads } from '../../reads.js'
+import { openEngine, u32 } from './open-engine.js'
+
+const definition = (name: string): IndexDefinition => {
+  return { name, keyType: 'u32', payloadKind: 'u32', unique: false }
+}
+const column = (...values: number[]) => ({ bytes: u32(...values), width: 4 })
+const insert = (engine: Engine, name: string, ...keys: number[]) =>
+  engine.index(name).write({ ops: WriteOp.insert, keys: column(...keys), payloads: column(...keys) })
+const counts = (engine: Engine, name: string, ...keys: number[]) =>
+  reads(engine.index(name))
+    .count(u32(...keys))
+    .then((found) => [...new Uint32Array(new Uint8Array(found).buffer)])
+const namesOf = (engine: Engine) =>
+  engine
+    .list()
+    .map(({ name }) => name)
+    .sort()
+
+t.test('names are given and swapped, and stay so over restarts', async (t) => {
+  const directory = t.testdir()
+  let engine = await openEngine(t, { directory })
+  await engine.createIndex(definition('a'))
+  await engine.createIndex(definition('b'))
+  await insert(engine, 'a', 1)
+  await insert(engine, 'b', 2, 2)
+  const { handle, generation } = engine.index('a').handle
+
+  await engine.swapIndexes('a', 'b')
+  t.same(
+    [await counts(engine, 'a', 1, 2), await counts(engine, 'b', 1, 2)],
+    [
+      [0, 2],
+      [1, 0],
+    ],
+  )
+  t.same(engine.index('b').handle, { handle, generation: generation + 1 })
+  t.throws(() => engine.openedIndex({ handle, generation }), { code: 'INDEX_CHANGED' })
+  t.equal(engine.openedIndex({ handle, generation: generation + 1 }), engine.index('b'))
+
+  await engine.renameIndex('b', 'c')
+  t.same(namesOf(engine), ['a', 'c'])
+  t.match(await engine.openedByName('c'), { ...definition('c'), handle, generation: generation + 2 })
+  await insert(engine, 'c', 3)
+  await engine.createIndex(definition('b'))
+  await engine.close()
+
+  engine = await openEngine(t, { directory })
+  t.same(namesOf(engine), ['a', 'b', 'c'])
+  t.same(await counts(engine, 'c', 1, 2, 3), [1, 0, 1])
+  t.same(engine.index('c').handle, { handle, generation: generation + 2 })
+  t.same(engine.index('b').handle.generation, 1)
+  await engine.dropIndex('c')
+  await engine.renameIndex('a', 'c')
+  t.same(await counts(engine, 'c', 2), [2])
+})
+
+t.test('names that do not do are refused, and nothing changes', async (t) => {
+  const engine = await openEngine(t)
+  await engine.createIndex(definition('a'))
+  await engine.createIndex(definition('b'))
+  const { handle } = engine.index('a')
+  await t.rejects(engine.renameIndex('none', 'c'), { code: 'UNKNOWN_INDEX' })
+  await t.rejects(engine.swapIndexes('a', 'none'), { code: 'UNKNOWN_INDEX' })
+  await t.rejects(engine.renameIndex('a', 'b'), { code: 'INDEX_EXISTS' })
+  await t.rejects(engine.swapIndexes('a', 'a'), { code: 'BAD_REQUEST' })
+  t.same(engine.index('a').handle, handle)
+  await engine.renameIndex('a', 'a')
+  t.same(namesOf(engine), ['a', 'b'])
+})
+
+t.test('changes, creations and drops take effect in the order of the calls', async (t) => {
+  const engine = await openEngine(t)
+  const outcomes = await Promise.allSettled([
+    engine.createIndex(definition('a')),
+    engine.renameIndex('a', 'b'),
+    engine.createIndex(definition('a')),
+    engine.createIndex(definition('b')),
+    engine.swapIndexes('a', 'b'),
+    engine.dropIndex('b'),
+    engine.renameIndex('a', 'b'),
+    engine.dropIndex('a'),
+  ])
+  t.same(
+    outcomes.map((outcome) => (outcome.status === 'fulfilled' ? 'done' : outcome.reason.code)),
+    ['done', 'done', 'done', 'INDEX_EXISTS', 'done', 'done', 'done', 'UNKNOWN_INDEX'],
+  )
+  t.same(engine.index('b').handle, { handle: 1, generation: 4 })
+})
+
+t.test(
+  'what was asked before a change is done before, and nothing after it by the old generation',
+  async (t) => {
+    const engine = await openEngine(t)
+    await engine.createIndex(definition('a'))
+    await engine.createIndex(definition('b'))
+    const index = engine.index('a')
+    const { handle } = index
+    const before = insert(engine, 'a', 7)
+    const swapped = engine.swapIndexes('a', 'b')
+    t.throws(() => engine.openedIndex(handle), { code: 'INDEX_CHANGED' })
+    const opened = engine.openedByName('a')
+    await before
+    await swapped
+    t.same((await opened).handle, engine.index('a').handle.handle)
+    t.same([await counts(engine, 'a', 7), await counts(engine, 'b', 7)], [[0], [1]])
+  },
+)
+
+t.test('indexes over columns change their names, and go with their relation', async (t) => {
+  const engine = await openEngine(t)
+  await engine.createRelation({ name: 'r', columns: [{ name: 'k', type: 'u32', nullable: false }] })
+  await engine.createRelationIndex({ name: 'by k', relation: 'r', columns: ['k'] })
+  await engine.createIndex(definition('plain'))
+  await engine.swapIndexes('by k', 'plain')
+  t.same(engine.relations()[0].indexes, [{ name: 'plain', columns: ['k'] }])
+  const renamed = engine.renameIndex('plain', 'by number')
+  const dropped = engine.dropRelation('r')
+  await Promise.all([renamed, dropped])
+  t.same(namesOf(engine), ['by k'])
+  await engine.createIndex(definition('by number'))
+})
