@@ -1,5 +1,5 @@
 import type { Device } from '../device/device.js'
-import type { DeviceMemory } from '../memory/page-run.js'
+import type { DeviceMemory, PageRun } from '../memory/page-run.js'
 import type { Region } from '../memory/region.js'
 import type { Arena, ArenaContent } from './arena.js'
 import type { TreeShape } from './layout.js'
@@ -14,31 +14,26 @@ export interface FrozenArena extends ArenaContent {
 }
 
 /**
- * Copies an arena to which nothing is written before this resolves.
+ * Copies an arena as it is.
  * @param outlives whether the copy may be read once the arena is destroyed, or its sorted part another one. Else it has the arena's own
  *   separators, which never change
  * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
  */
-export async function freeze(
-  device: Device,
-  shape: TreeShape,
-  arena: Arena,
-  outlives = false,
-): Promise<FrozenArena> {
-  const copies = new Map<DeviceMemory, DeviceMemory>()
+export function freeze(device: Device, shape: TreeShape, arena: Arena, outlives = false): FrozenArena {
+  const copies = new Map<DeviceMemory, PageRun>()
   const destroy = () => {
     for (const copy of copies.values()) copy.destroy()
   }
   const { allowance, tuples, heap, sorted } = arena
   const recorder = device.record()
-  const copy = async (buffer: DeviceMemory, bytes: number, label: string) => {
-    const copied = await device.allocate(Math.max(bytes, 4), `frozen ${label}`)
-    copies.set(buffer, copied)
-    recorder.copy(buffer, 0, copied, 0, bytes)
-  }
   try {
-    for (const { buffer, usedBytes, label } of regionsRead(shape, arena)) await copy(buffer, usedBytes, label)
-    if (outlives && sorted !== undefined) await copy(sorted.directory, sorted.directory.size, 'separators')
+    for (const region of regionsRead(shape, arena)) copies.set(region.buffer, region.copied(recorder))
+    if (outlives && sorted !== undefined) {
+      const { directory } = sorted
+      const copy = device.allocatePages('copies', directory.size, 'copy of separators')
+      copies.set(directory, copy)
+      recorder.copy(directory, 0, copy, 0, directory.size)
+    }
     recorder.submit()
   } catch (error) {
     destroy()

@@ -194,7 +194,7 @@ export class PrefixTree extends TreeState implements IndexStructure {
   }
 
   async entries(): Promise<StructureEntries> {
-    return structureEntries([await this.freeze()])
+    return structureEntries([this.freeze()])
   }
 
   override stats(): StructureStats {

@@ -186,14 +186,13 @@ export class TreeState {
     return arena.during(() => imageOf(this.device, arena, this.#totals))
   }
 
-  /** Copies all that the tree holds, for reading it in key order. Nothing is written before this resolves. */
-  async freeze(): Promise<FrozenEntries> {
+  /** Copies all that the tree holds, for reading it in key order. */
+  freeze(): FrozenEntries {
     const arena = this.searchable
     const { keys, payloads } = this.#totals
     if (arena === undefined || keys === 0) return { keys: 0, payloads: 0, release() {} }
     const { entryExport } = this.parts
-    const shape = treeShape(this.shape)
-    const frozen = await arena.during(() => freeze(this.device, shape, arena, true))
+    const frozen = freeze(this.device, treeShape(this.shape), arena, true)
     return {
       keys,
       payloads,

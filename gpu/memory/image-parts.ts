@@ -16,13 +16,13 @@ export function partsOf({ parts }: StructureImage): ReadPart {
 }
 
 /** Regions by the names of the parts that they become. */
-type NamedRegions = Iterable<readonly [name: string, region: Pick<Region, 'buffer' | 'usedBytes'>]>
+type NamedRegions = Iterable<readonly [name: string, region: Region]>
 
 /** Regions as they are now: their content is copied on the device at once and read back as it is asked for. */
-export async function copiedParts(
+export function copiedParts(
   device: Device,
   regions: NamedRegions,
-): Promise<{ readonly parts: ImagePart[]; release(): void }> {
+): { readonly parts: ImagePart[]; release(): void } {
   const parts: ImagePart[] = []
   const copies: DeviceMemory[] = []
   const release = (): void => {
@@ -30,10 +30,10 @@ export async function copiedParts(
   }
   try {
     const recorder = device.record()
-    for (const [name, { buffer, usedBytes }] of regions) {
-      const copy = await device.allocate(Math.max(usedBytes, 4), `image of ${name}`)
+    for (const [name, region] of regions) {
+      const { usedBytes } = region
+      const copy = region.copied(recorder)
       copies.push(copy)
-      recorder.copy(buffer, 0, copy, 0, usedBytes)
       parts.push({ name, bytes: usedBytes, chunks: readBackOnce(device, copy, usedBytes) })
     }
     recorder.submit()

@@ -18,10 +18,11 @@ const UNUSED_MS = 60_000
  * - `keys`: the keys of tuples
  * - `derived`: what is found out about these: their order, partitions, which tuples are removed
  * - `columns`: of relations
+ * - `copies`: of any of these at one moment, which are written by copying alone, from slabs of other sorts; and strings of relations
  */
 export type SlabSort = (typeof SORTS)[number]
 
-const SORTS = ['tree', 'keys', 'derived', 'columns'] as const
+export const SORTS = ['tree', 'keys', 'derived', 'columns', 'copies'] as const
 
 /** What a pool needs of its device. */
 export interface SlabMaker {

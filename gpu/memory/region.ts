@@ -1,5 +1,6 @@
 import { toWarpdexError } from '../../protocol/errors.js'
 import type { Device } from '../device/device.js'
+import type { Recorder } from '../device/recorder.js'
 import type { SlabSort } from './page-pool.js'
 import type { PageRun } from './page-run.js'
 
@@ -105,6 +106,16 @@ export class Region {
     recorder.copy(this.#run, 0, run, 0, this.usedBytes)
     recorder.submit()
     this.#run.destroy()
+    return run
+  }
+
+  /**
+   * Records a copy of what it holds into pages of their own, which whoever calls gives back.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   */
+  copied(recorder: Recorder): PageRun {
+    const run = this.#device.allocatePages('copies', this.usedBytes, `copy of ${this.label}`)
+    recorder.copy(this.#run, 0, run, 0, this.usedBytes)
     return run
   }
 

@@ -72,7 +72,7 @@ export class EntryExport {
   async #order(content: ArenaContent, keys: number): Promise<DeviceMemory> {
     return this.#device.withScratch(async (scratch) => {
       const { recorder, tuples } = await this.#findOrder(this.#device.record(), scratch, content, keys)
-      const order = await this.#device.allocate(4 * keys, 'order of keys')
+      const order = this.#device.allocatePages('copies', 4 * keys, 'order of keys')
       recorder.copy(tuples, 0, order, 0, 4 * keys)
       recorder.submit()
       return order

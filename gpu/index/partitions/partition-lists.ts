@@ -1,4 +1,5 @@
 import type { Device, Kernels } from '../../device/device.js'
+import type { DeviceMemory, PageRun } from '../../memory/page-run.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
 import type { TreeShape } from '../layout.js'
@@ -46,39 +47,60 @@ export class PartitionLister {
       flagging.submit()
       const live = (await device.readWords(total, 1))[0]!
 
-      const [levelOf, blockRoots] = [scratch.words(live), scratch.words(live)]
-      const numbers = await device.allocate(4 * arena.nodes.records, 'partition numbers')
-      const predecessors = await device.allocate(4 * count, 'partition predecessors')
+      const nodes = arena.nodes.records
+      const [levelOf, blockRoots, numbers] = [scratch.words(live), scratch.words(live), scratch.words(nodes)]
+      const [predecessors, positions] = [scratch.words(count), scratch.words(count)]
       const height = levels * blockBands
       const params = { count: live, levels, height }
       const recorder = device.record()
-      recorder.clear(numbers, 0, numbers.size)
+      recorder.clear(numbers, 0, 4 * nodes)
       const levelled = { ...tree, listed, levels: levelOf, newNumbers: numbers }
       recorder.dispatch(kernels.list_levels, levelled, params, live)
       const byLevel = this.#primitives.sort(recorder, scratch, levelOf, listed, live, 1).values
       const blocked = { ...tree, listed: byLevel, blockRoots, numbers, predecessors }
       recorder.dispatch(kernels.list_blocks, blocked, params, live)
       const sorted = this.#primitives.sort(recorder, scratch, blockRoots, byLevel, live, 1)
-      const positions = await device.allocate(4 * count, 'partition positions')
       const placed = { byBlock: sorted.values, positions }
       recorder.dispatch(kernels.place_partitions, placed, params, live)
-      const kept = await Promise.all([
-        device.allocate(4 * live, 'partitions by level'),
-        device.allocate(4 * live, 'partitions by block'),
-      ])
-      recorder.copy(byLevel, 0, kept[0], 0, 4 * live)
-      recorder.copy(sorted.values, 0, kept[1], 0, 4 * live)
       recorder.submit()
       const blockRootOf = await device.readWords(sorted.keys, live)
       const empty = blockRootOf.indexOf(NONE)
       const bounds = groupsOf(empty < 0 ? blockRootOf : blockRootOf.subarray(0, empty))
-      const blocks = await device.allocate(4 * bounds.length, 'partition blocks')
+      const blocks = scratch.words(bounds.length)
       device.upload(blocks, new Uint8Array(bounds.buffer))
-      const bindings = { byLevel: kept[0], byBlock: kept[1], numbers, positions, predecessors, blocks }
+      const bindings = this.#keep({
+        byLevel: [byLevel, live],
+        byBlock: [sorted.values, live],
+        numbers: [numbers, nodes],
+        positions: [positions, count],
+        predecessors: [predecessors, count],
+        blocks: [blocks, bounds.length],
+      })
       const bytes = Object.values(bindings).reduce((total, { size }) => total + size, 0)
       const sharing = Math.max(1, Math.floor(GROUP_PARTITIONS / largestOf(bounds)))
       return { live, blockBands, blockCount: bounds.length / 2, sharing, bindings, bytes }
     })
+  }
+
+  /** Pages with so many words of each of some buffers. The kernels could not write them there, since they read the table's own pages. */
+  #keep<Name extends string>(
+    lists: Readonly<Record<Name, readonly [DeviceMemory, words: number]>>,
+  ): Record<Name, PageRun> {
+    const kept: Partial<Record<Name, PageRun>> = {}
+    const recorder = this.#device.record()
+    try {
+      for (const name in lists) {
+        const [words, count] = lists[name]
+        const pages = this.#device.allocatePages('derived', 4 * count, `partition list ${name}`)
+        kept[name] = pages
+        recorder.copy(words, 0, pages, 0, 4 * count)
+      }
+      recorder.submit()
+      return kept as Record<Name, PageRun>
+    } catch (error) {
+      for (const name in kept) kept[name]?.destroy()
+      throw error
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 import { LIMITS } from '../../../protocol/limits.js'
 import type { Device, Kernels } from '../../device/device.js'
+import { PAGE_BYTES } from '../../memory/page-pool.js'
 import { Region } from '../../memory/region.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
@@ -8,7 +9,8 @@ import { PartitionTable } from './partitions.js'
 
 /** The directory has at least this many slots for each partition, so that few are out of reach of a hash. */
 const SLOTS_PER_PARTITION = 1.25
-const LEAST_DIRECTORY_SLOTS = 64
+/** Slots of a page. */
+const LEAST_DIRECTORY_SLOTS = PAGE_BYTES / 8
 
 /** A tree that has grown by this factor gets new partitions where they would have another number of levels. */
 const GROWTH_BEFORE_RESETTLING = 2
@@ -82,7 +84,7 @@ export class PartitionKeeper {
     const levels = await this.#levelsFor(arena)
     const { records } = arena.nodes
     const roots = await Region.create(device, 'derived', 'partition roots', 1, 1)
-    const directory = await device.allocate(8 * LEAST_DIRECTORY_SLOTS, 'partition directory')
+    const directory = device.allocatePages('derived', 8 * LEAST_DIRECTORY_SLOTS, 'partition directory')
     return new PartitionTable(levels, records, roots, directory)
   }
 
@@ -157,7 +159,7 @@ export class PartitionKeeper {
     const slots = 2 ** Math.ceil(Math.log2(SLOTS_PER_PARTITION * table.count))
     let from = first
     if (8 * slots > table.directory.size) {
-      const larger = await this.#device.allocate(8 * slots, 'partition directory')
+      const larger = this.#device.allocatePages('derived', 8 * slots, 'partition directory')
       table.directory.destroy()
       table.directory = larger
       from = 0

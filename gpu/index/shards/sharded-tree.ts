@@ -149,7 +149,7 @@ export class ShardedTree implements IndexStructure {
   async entries(): Promise<StructureEntries> {
     const frozen: FrozenEntries[] = []
     try {
-      for (const tree of this.#shards.trees) frozen.push(await tree.freeze())
+      for (const tree of this.#shards.trees) frozen.push(tree.freeze())
     } catch (error) {
       for (const tree of frozen) tree.release()
       throw error

@@ -83,7 +83,7 @@ export class BackgroundMerge {
     const layout = treeShape(shape)
     const bytes = arena.bytes + frozenBytes(layout, arena) + arena.usedBytes
     if (bytes > arena.allowance.bytes()) return undefined
-    const frozen = await roomOr(() => freeze(device, layout, arena))
+    const frozen = await roomOr(async () => freeze(device, layout, arena))
     return frozen && new BackgroundMerge(device, parts, tree, frozen)
   }
 

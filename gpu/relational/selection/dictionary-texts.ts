@@ -84,7 +84,7 @@ export class DictionaryTexts {
 
   async #upload(offsets: Uint32Array, bytes: Uint8Array): Promise<DeviceMemory> {
     const size = offsets.byteLength + bytes.byteLength
-    const buffer = await this.#device.allocate(size, 'the strings of a column')
+    const buffer = this.#device.allocatePages('copies', size, 'the strings of a column')
     try {
       this.#device.upload(buffer, asBytes(offsets))
       this.#device.upload(buffer, bytes, offsets.byteLength)

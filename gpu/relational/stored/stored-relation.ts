@@ -175,7 +175,7 @@ export class StoredRelation {
 
   /** An image as of the last applied append, to be read once; later appends do not change it. `release` gives its memory back, read or not. */
   async snapshot(): Promise<StructureImage & { release(): void }> {
-    const { parts, release } = await copiedParts(this.#device, this.#namedRegions())
+    const { parts, release } = copiedParts(this.#device, this.#namedRegions())
     return { ...this.#imageOf(parts), release }
   }
 

@@ -12,7 +12,8 @@ import { Random, seedOfRun } from '../../random.js'
 import { reads } from '../../reads.js'
 import { prepareBatch } from '../../writes.js'
 import { openDevice } from '../open-device.js'
-import { HeldPasses, Ledger } from './held-passes.js'
+import { takenBytes } from '../taken-bytes.js'
+import { HeldPasses } from './held-passes.js'
 import { MergeSubject } from './merge-subject.js'
 
 const U32 = { keyType: 'u32', payloadBytes: 4, unique: true, matchFrom: 0, structure: 'css' } as const
@@ -26,12 +27,10 @@ Object.assign(LIMITS, { mergedTuples: Number.POSITIVE_INFINITY })
 
 let device: Device
 let passes: HeldPasses
-let ledger: Ledger
 t.before(async () => {
   device = await openDevice(t)
   // What all trees of a shape share stays.
   for (const shape of SHAPES) (await PrefixTree.create(device, shape)).destroy()
-  ledger = new Ledger(device)
 })
 t.beforeEach(() => {
   passes = new HeldPasses(device)
@@ -87,7 +86,7 @@ t.test('reads and writes between the passes of a merge', async (t) => {
     await subject.compare(t, `${name(shape)} after a further write`)
     subject.destroy()
   }
-  t.equal(ledger.bytes, 0, 'all is given back')
+  t.equal(takenBytes(device), 0, 'all is given back')
 })
 
 t.test('programs in which merges take their own time', async (t) => {
@@ -237,11 +236,11 @@ t.test('a read that has begun on the old arena ends on it', async (t) => {
   })
   prepared.apply()
   t.notOk(isOver, 'the merge waits for the read')
-  t.equal(tree.stats().deviceBytes, ledger.bytes, 'and what it holds counts')
+  t.equal(tree.stats().deviceBytes, takenBytes(device), 'and what it holds counts')
   goOn()
   t.ok(isDeepStrictEqual(await scanning, expected))
   await background
-  t.equal(tree.stats().deviceBytes, ledger.bytes)
+  t.equal(tree.stats().deviceBytes, takenBytes(device))
   t.equal(tree.stats().keys, 0)
   tree.destroy()
 })
@@ -270,7 +269,7 @@ t.test('an image that is taken during a merge is one of the moment', async (t) =
     subject.destroy()
     passes.hold()
   }
-  t.equal(ledger.bytes, 0)
+  t.equal(takenBytes(device), 0)
 })
 
 /** Ways in which a merge comes to nothing. Those that may fail go on meanwhile. */
@@ -297,7 +296,7 @@ t.test('a merge that ends early leaves nothing behind, whenever that is', async 
       passes.goOn()
       await ended
       t.equal((await background)?.code, what === 'a pass that fails' ? 'INTERNAL' : undefined)
-      const own = ledger.bytes - unmerged.stats().deviceBytes
+      const own = takenBytes(device) - unmerged.stats().deviceBytes
       t.equal(own, tree.stats().deviceBytes, `${what} behind pass ${pass}`)
       if (what !== 'its destruction') {
         await subject.compare(t, what)
@@ -307,7 +306,7 @@ t.test('a merge that ends early leaves nothing behind, whenever that is', async 
       subject.destroy()
     }
   }
-  t.equal(ledger.bytes, 0)
+  t.equal(takenBytes(device), 0)
 })
 
 t.test('a tree is compacted at once where a third copy has no room', async (t) => {
@@ -321,17 +320,17 @@ t.test('a tree is compacted at once where a third copy has no room', async (t) =
 
     device.structureBytes = Number.POSITIVE_INFINITY
     await write(tree, WriteOp.deleteKey, numbers(2000, 1000))
-    const { allocate } = device
-    device.allocate = async (bytes, label) => {
-      if (label.startsWith('frozen')) throw new DeviceFull('the device is full')
-      return allocate.call(device, bytes, label)
+    const { allocatePages } = device
+    device.allocatePages = (sort, ...others) => {
+      if (sort === 'copies') throw new DeviceFull('the device is full')
+      return allocatePages.call(device, sort, ...others)
     }
     await tree.compact({ inBackground: true })
-    device.allocate = allocate
+    device.allocatePages = allocatePages
     t.equal(tree.background, undefined)
     t.equal(tree.stats().garbageBytes, 0)
     t.equal(await countFound(tree, numbers(0, 4000)), 1000)
-    t.equal(tree.stats().deviceBytes, ledger.bytes)
+    t.equal(tree.stats().deviceBytes, takenBytes(device))
     tree.destroy()
   }
 })
@@ -347,7 +346,7 @@ t.test('what fails in the background is done between writes the next time', asyn
   t.match(await tree.background, { code: 'OUT_OF_DEVICE_MEMORY' })
   device.allocatePages = allocatePages
   t.equal((await metaOf(tree)).sorted, 20_000)
-  t.equal(tree.stats().deviceBytes, ledger.bytes)
+  t.equal(tree.stats().deviceBytes, takenBytes(device))
   t.equal(await tree.compactIfWorthwhile({ inBackground: true }), true)
   t.equal((await metaOf(tree)).sorted, 40_000)
   await write(tree, WriteOp.insert, numbers(40_000, 20_000))

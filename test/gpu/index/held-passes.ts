@@ -70,32 +70,3 @@ export class HeldPasses {
     this.#device.workDone = this.#workDone
   }
 }
-
-/** Counts what structures have allocated on a device and not given back: buffers, and pages. */
-export class Ledger {
-  readonly #device: Device
-  #bufferBytes = 0
-
-  constructor(device: Device) {
-    this.#device = device
-    const { allocate } = device
-    device.allocate = async (bytes, label) => {
-      const buffer = await allocate.call(device, bytes, label)
-      const { size } = buffer
-      const destroy = buffer.destroy.bind(buffer)
-      let isThere = true
-      this.#bufferBytes += size
-      buffer.destroy = () => {
-        if (isThere) this.#bufferBytes -= size
-        isThere = false
-        destroy()
-      }
-      return buffer
-    }
-  }
-
-  get bytes(): number {
-    const slabs = this.#device.pages.figures()
-    return slabs.reduce((sum, { bytes, freeBytes }) => sum + bytes - freeBytes, this.#bufferBytes)
-  }
-}

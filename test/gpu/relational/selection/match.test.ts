@@ -7,7 +7,7 @@ import { DictionaryTexts } from '../../../../gpu/relational/selection/dictionary
 import type { Condition, SelectionPlan } from '../../../../gpu/relational/selection/selection-types.js'
 import { Random, seedOfRun } from '../../../random.js'
 import { hostRelation } from '../../../src/query/host-relation.js'
-import { countCreations } from '../../creations.js'
+import { takenBytes } from '../../taken-bytes.js'
 import { Model } from './model.js'
 import { described } from './random-conditions.js'
 import { SelectionBed, strategies, withWork } from './selection-bed.js'
@@ -79,13 +79,14 @@ t.test('queries at the same time share a copy, which is made once', async (t) =>
   await withWork(async (work) => {
     const texts = new DictionaryTexts(work.device)
     const dictionary = dictionaryOf(['a'.repeat(100)])
-    const made = countCreations(work.device)
+    const taken = () => takenBytes(work.device)
+    const before = taken()
     const copies = await Promise.all([texts.use(work, dictionary), texts.use(work, dictionary)])
     t.equal(copies[0], copies[1])
-    t.equal(made.createBuffer, 1)
     t.equal(texts.bytes, copies[0]!.size)
+    t.equal(taken() - before, texts.bytes)
     t.equal(await texts.use(work, dictionary), copies[0])
-    t.equal(made.createBuffer, 1, 'it is copied once')
+    t.equal(taken() - before, texts.bytes, 'it is copied once')
   })
 })
 
