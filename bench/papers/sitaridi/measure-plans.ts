@@ -1,6 +1,5 @@
 import type { Device } from '../../../gpu/device/device.js'
 import type { Primitives } from '../../../gpu/primitives/primitives.js'
-import { OTHER_BINDINGS } from '../../../gpu/relational/selection/predicate.js'
 import type { SelectionTime, SelectionTimer } from '../../../gpu/relational/selection/selection-timer.js'
 import type {
   Condition,
@@ -98,9 +97,7 @@ export class PlanBench {
   }
 
   #choose(model: CostModel): SelectionPlan {
-    const choice = optimise(model, { kind: 'one', order: rankOrder(model) })
-    if (choice === undefined) throw new Error('the planner found no plan')
-    return choice.plan
+    return optimise(model, { kind: 'one', order: rankOrder(model) }).plan
   }
 
   async #time(question: Question, model: CostModel, plans: readonly SelectionPlan[]): Promise<PlanTime[]> {
@@ -160,7 +157,6 @@ export class PlanBench {
         columns: output.kind === 'columns' ? output.columns : [],
       },
       costs,
-      buffers: this.#device.gpu.limits.maxStorageBuffersPerShaderStage - OTHER_BINDINGS,
     })
   }
 }

@@ -10,8 +10,6 @@ const REPEATS = 200
 const WARM_UP = 200
 
 const ROWS = 2 ** 27
-/** Storage buffers of a kernel on most adapters. */
-const BUFFERS = 10
 
 /** Figure 9: what the multi-kernel optimiser takes, the model of the problem included. */
 export function measureOptimiser(costs: SelectionCosts): Row[] {
@@ -22,9 +20,8 @@ export function measureOptimiser(costs: SelectionCosts): Row[] {
       const shares = Array.from({ length: conditions }, (_, i) => scattered(repeat * 64 + i) / 2 ** 32)
       const begin = performance.now()
       const model = problemOf(costs, shares)
-      const found = optimise(model, { kind: 'one', order: rankOrder(model) })
+      optimise(model, { kind: 'one', order: rankOrder(model) })
       if (repeat >= 0) taken.push((performance.now() - begin) * 1e3)
-      if (found === undefined) throw new Error('the planner found no plan')
     }
     return { name: `Figure 9, ${conditions} conditions`, figures: { µs: median(taken) } }
   })
@@ -43,6 +40,5 @@ function problemOf(costs: SelectionCosts, shares: readonly number[]): CostModel 
     joint: (mask) => shares.reduce((all, share, i) => ((mask >> i) & 1 ? all * share : all), 1),
     output: { rows: true, columns: [] },
     costs,
-    buffers: BUFFERS,
   })
 }

@@ -147,31 +147,18 @@ export class Mark {
     return this.#made(entries, [tests]).bindings < this.#mostSources
   }
 
-  /** A test that one kernel can evaluate: of alternatives over more columns, branches are evaluated beforehand and leave marks. */
+  /** A test that one kernel can evaluate: of alternatives over more columns, halves of the branches are evaluated beforehand and leave marks. */
   async #fitting(work: DeviceWork, entries: Entries, test: Test): Promise<Test> {
     if (this.#fits(entries, [test])) return test
-    if (test.branches === undefined) throw new WarpdexError('INTERNAL', 'a test needs too many buffers')
-    let { branches } = test
-    do {
-      const marked: Test[][] = []
-      for (const union of this.#unions(entries, branches)) {
-        const [only] = union
-        const group: readonly Test[] = union.length === 1 ? only! : [anyTest(union)]
-        marked.push([marksTest(await this.bits(work, entries, [group]))])
-      }
-      branches = marked
-    } while (!this.#fits(entries, branches.flat()))
-    return anyTest(branches)
-  }
-
-  /** As many branches together as one kernel can evaluate; one that is too large by itself is alone. */
-  #unions(entries: Entries, branches: Groups): (readonly Test[])[][] {
-    const unions: (readonly Test[])[][] = []
-    for (const branch of branches) {
-      const last = unions.at(-1)
-      if (last !== undefined && this.#fits(entries, [...last, branch].flat())) last.push(branch)
-      else unions.push([branch])
+    const { branches } = test
+    if (branches === undefined) throw new WarpdexError('INTERNAL', 'a test needs too many buffers')
+    const middle = branches.length >> 1
+    const marked: Test[][] = []
+    for (const half of [branches.slice(0, middle), branches.slice(middle)]) {
+      // A branch alone is a group like any other.
+      const group = half.length === 1 ? half[0]! : [anyTest(half)]
+      marked.push([marksTest(await this.bits(work, entries, [group]))])
     }
-    return unions
+    return anyTest(marked)
   }
 }

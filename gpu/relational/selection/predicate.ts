@@ -50,9 +50,6 @@ export type Groups = readonly (readonly Test[])[]
 /** First binding of what a predicate reads; those before are of `mark.wesl`. */
 export const FIRST_SOURCE = 4
 
-/** Bindings of a kernel that are none of its columns: these, and constants. */
-export const OTHER_BINDINGS = FIRST_SOURCE + 1
-
 const COMPONENTS = ['x', 'y', 'z', 'w'] as const
 
 /** What is loaded for a quad: values of one word or two, or bits by row (a validity) or by entry. */

@@ -24,8 +24,6 @@ export interface SelectionTask {
   readonly columns: readonly EstimatedColumn[]
   readonly output: SelectionOutput
   readonly costs: SelectionCosts
-  /** Columns' buffers that a kernel may bind. */
-  readonly buffers: number
 }
 
 /** A plan, and what it needs to run. */
@@ -149,8 +147,7 @@ function planOf(variant: Estimated, task: SelectionTask): ChosenPlan {
   const order = rankOrder(model)
   const enumerates = planned.length <= ENUMERATED_CONDITIONS && estimates.correlated
   const orders: Orders = enumerates ? { kind: 'all' } : { kind: 'one', order }
-  // One condition a kernel is always possible.
-  const { plan, cost } = optimise(model, orders)!
+  const { plan, cost } = optimise(model, orders)
   const runnable = { conditions: planned, plan, matchBy: matchings(model, plan) }
   return { ...runnable, cost, estimatedRows: rowsLeft(plan, model), space: { model, order } }
 }
@@ -177,7 +174,7 @@ export function estimatePlan(runnable: RunnablePlan, task: SelectionTask): Chose
 }
 
 function modelOf({ planned: conditions, estimates }: Estimated, task: SelectionTask): CostModel {
-  const { rows, listedOf, columns, output, costs, buffers } = task
+  const { rows, listedOf, columns, output, costs } = task
   const wanted = output.kind === 'columns' ? output.columns : []
   const used = [...new Set([...conditions.flatMap(columnsOf), ...wanted])].slice(0, PLANNED_COLUMNS)
   const numbers = new Map(used.map((column, number) => [column, number]))
@@ -200,7 +197,6 @@ function modelOf({ planned: conditions, estimates }: Estimated, task: SelectionT
     joint: (mask) => estimates.joint(mask),
     output: { rows: output.kind === 'rows', columns: known(wanted) },
     costs,
-    buffers,
   })
 }
 

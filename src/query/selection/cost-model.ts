@@ -58,8 +58,6 @@ export interface SelectionProblem {
   readonly joint: (mask: number) => number
   readonly output: ModelOutput
   readonly costs: SelectionCosts
-  /** Columns' buffers that a kernel may bind, values and validities. */
-  readonly buffers: number
 }
 
 /** Where a kernel reads: the table's columns, these at numbers of rows, or columns that the kernel before has written. */
@@ -157,12 +155,6 @@ export class CostModel {
     return prepared
   }
 
-  /** Whether a kernel can bind what its conditions read. One condition is evaluated whatever it takes. */
-  fits(start: number, after: number): boolean {
-    const added = after ^ start
-    return (added & (added - 1)) === 0 || this.#buffers(this.#columns(added)) <= this.problem.buffers
-  }
-
   /**
    * What a kernel takes besides its groups: being started, and its list of rows. What kernels have left is read once, behind the last of them, which is
    * put to the account of the first.
@@ -233,14 +225,6 @@ export class CostModel {
       words += this.problem.columns[lowest(left)]!.width === 'wide' ? 2 : 1
     }
     return words
-  }
-
-  #buffers(columns: number): number {
-    let buffers = 0
-    for (let left = columns; left !== 0; left &= left - 1) {
-      buffers += this.problem.columns[lowest(left)]!.nullable ? 2 : 1
-    }
-    return buffers
   }
 
   /**

@@ -27,13 +27,8 @@ export type Orders = { readonly kind: 'one'; readonly order: readonly number[] }
  * kernels together, with rows or columns between them. Both take O(n³) for one order.
  *
  * @param kernels whether a plan may have more than one
- * @returns undefined where there is no such plan: one kernel may not be able to bind all columns
  */
-export function optimise(
-  model: CostModel,
-  orders: Orders,
-  kernels: 'one' | 'many' = 'many',
-): CostedPlan | undefined {
+export function optimise(model: CostModel, orders: Orders, kernels: 'one' | 'many' = 'many'): CostedPlan {
   return new Optimiser(model, statesOf(model, orders)).best(kernels)
 }
 
@@ -72,7 +67,7 @@ class Optimiser {
     this.#groupBefore = new Int32Array(states.length)
   }
 
-  best(kernels: 'one' | 'many'): CostedPlan | undefined {
+  best(kernels: 'one' | 'many'): CostedPlan {
     const last = this.#states.length - 1
     this.#best[INPUTS.indexOf(this.#model.problem.input)] = 0
     let cost = Number.POSITIVE_INFINITY
@@ -91,7 +86,7 @@ class Optimiser {
         }
       }
     }
-    return cost === Number.POSITIVE_INFINITY ? undefined : { plan: this.#planTo(last, from), cost }
+    return { plan: this.#planTo(last, from), cost }
   }
 
   /** The first programme: kernels that begin at a state. */
@@ -123,7 +118,6 @@ class Optimiser {
     const begun = this.#best[place]! + this.#overhead(start, input)
     for (let after = start + 1; after < states.length - 1; after++) {
       if (this.#kernel[after] === Number.POSITIVE_INFINITY) continue
-      if (!this.#model.fits(first, states[after]!)) continue
       // Numbers of rows of columns that were handed on would lead to nothing but these.
       for (let next = input === COLUMNS ? COLUMNS : ROWS; next <= COLUMNS; next++) {
         const hands = next === ROWS ? 'rows' : 'columns'
@@ -141,8 +135,6 @@ class Optimiser {
   #finished(start: number, input: number): number {
     const first = this.#states[start]!
     const name = INPUTS[input]!
-    const { all } = this.#model
-    if (!this.#model.fits(first, all)) return Number.POSITIVE_INFINITY
     const evaluated = this.#kernel[this.#states.length - 1]!
     return evaluated + this.#overhead(start, input) + this.#model.finishing(first, name)
   }

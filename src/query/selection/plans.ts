@@ -18,10 +18,7 @@ function sizes(numbers: readonly number[]): string {
   return numbers.join(numbers.some((number) => number > 9) ? '.' : '')
 }
 
-/**
- * What a plan is thought to cost, in nanoseconds.
- * @returns infinity where it cannot be carried out
- */
+/** What a plan is thought to cost, in nanoseconds. */
 export function planCost(model: CostModel, { kernels }: SelectionPlan): number {
   let cost = 0
   let done = 0
@@ -34,7 +31,6 @@ export function planCost(model: CostModel, { kernels }: SelectionPlan): number {
       cost += model.group(start, done, after, input)
       done = after
     }
-    if (!model.fits(start, done)) cost = Number.POSITIVE_INFINITY
     if (i === kernels.length - 1) cost += model.finishing(start, input)
     else cost += model.handing(start, done, input, hands)
     input = hands

@@ -1,7 +1,6 @@
 import { Table } from '../../../gpu/relational/query/table.js'
 import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import { touchedShare } from '../../../gpu/relational/selection/fits.js'
-import { OTHER_BINDINGS } from '../../../gpu/relational/selection/predicate.js'
 import type {
   Selected,
   SelectionCosts,
@@ -81,7 +80,6 @@ function taskOf({ run, table, normalised, costs }: Selection, output: SelectionO
     columns: estimatedColumns(run, table, asked),
     output,
     costs,
-    buffers: run.work.device.gpu.limits.maxStorageBuffersPerShaderStage - OTHER_BINDINGS,
   }
 }
 

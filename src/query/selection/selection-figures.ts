@@ -105,7 +105,7 @@ function alternativesTo({ space, plan }: ChosenPlan): CostedPlan[] {
   const others = space === undefined ? [] : candidates(space)
   for (const candidate of others.sort((a, b) => a.cost - b.cost)) {
     const notation = notationOf(candidate.plan)
-    if (seen.has(notation) || !Number.isFinite(candidate.cost)) continue
+    if (seen.has(notation)) continue
     seen.add(notation)
     if (alternatives.push(candidate) === ALTERNATIVES) break
   }
@@ -120,5 +120,5 @@ function candidates({ model, order }: NonNullable<ChosenPlan['space']>): CostedP
   const branching = { kernels: [{ groups: order.map((number) => [number]), hands: 'rows' as const }] }
   const best = optimise(model, { kind: 'one', order }, 'one')
   const fixed = [branchFree, branching].map((plan) => ({ plan, cost: planCost(model, plan) }))
-  return best === undefined ? fixed : [best, ...fixed]
+  return [best, ...fixed]
 }

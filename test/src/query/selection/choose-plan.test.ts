@@ -25,7 +25,7 @@ function taskOf(
   rows: number,
   more: Partial<SelectionTask> = {},
 ): SelectionTask {
-  return { rows, columns, output: { kind: 'rows' }, costs: GPU_COSTS, buffers: 10, ...more }
+  return { rows, columns, output: { kind: 'rows' }, costs: GPU_COSTS, ...more }
 }
 
 function all(conditions: readonly Condition[]) {
