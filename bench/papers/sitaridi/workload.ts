@@ -1,7 +1,10 @@
 import type { Device } from '../../../gpu/device/device.js'
+import { evaluateRows } from '../../../gpu/relational/expressions/evaluate.js'
+import { DeviceWork } from '../../../gpu/relational/query/device-work.js'
 import { compareStrings, dictionaryOf } from '../../../gpu/relational/query/dictionaries.js'
 import type { QueryColumn } from '../../../gpu/relational/query/query-column.js'
-import { RandomWords } from '../../../gpu/relational/selection/random-words.js'
+import { QueryKernels } from '../../../gpu/relational/query/query-kernels.js'
+import { randomWords } from '../../../gpu/relational/selection/random-words.js'
 import type { Condition } from '../../../gpu/relational/selection/selection-types.js'
 import { scattered } from '../../keys.js'
 
@@ -33,31 +36,21 @@ export async function randomTable(
   integers: number,
   lengths: readonly number[] = [],
 ): Promise<SelectTable> {
-  const random = new RandomWords(device)
-  const columns: QueryColumn[] = []
-  const destroy = () => {
-    for (const { values } of columns) values.destroy()
-  }
-  try {
-    for (let column = 0; column < integers + lengths.length; column++) {
-      const length = lengths[column - integers]
-      const values = await device.allocate(4 * rows, 'a column')
-      const strings = length === undefined ? undefined : dictionaryOf(stringsOf(length))
-      columns.push({
-        type: strings === undefined ? 'u32' : 'string',
-        values,
-        validity: undefined,
-        dictionary: strings,
-      })
-      const recorder = device.record()
-      random.record(recorder, values, rows, column * rows, strings === undefined ? undefined : STRINGS - 1)
-      recorder.submit()
-    }
-    return { rows, columns, destroy }
-  } catch (error) {
-    destroy()
-    throw error
-  }
+  const scratch = device.scratch()
+  const work = new DeviceWork(device, await QueryKernels.create(device), scratch)
+  const count = integers + lengths.length
+  const builds = Array.from({ length: count }, (_, column) =>
+    randomWords(column * rows, column < integers ? undefined : STRINGS - 1),
+  )
+  const words = await evaluateRows(work, { count: rows }, builds)
+  await work.submitted()
+  const columns = words.map((column, i): QueryColumn => {
+    const length = lengths[i - integers]
+    return length === undefined
+      ? column
+      : { ...column, type: 'string', dictionary: dictionaryOf(stringsOf(length)) }
+  })
+  return { rows, columns, destroy: () => scratch.end() }
 }
 
 /** Different strings in their order, half of which have `MATCHED`. */

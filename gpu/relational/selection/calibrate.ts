@@ -2,10 +2,11 @@ import type { ColumnWidth, SelectionCosts, ShareCurve } from '../../../protocol/
 import type { Device } from '../../device/device.js'
 import { strategyFor } from '../../primitives/strategy.js'
 import { WarmDevice } from '../../primitives/warm-device.js'
+import { DeviceWork } from '../query/device-work.js'
 import { QueryKernels } from '../query/query-kernels.js'
 import { fitGranule, fitLine, rising, touchedShare } from './fits.js'
 import { RepeatedTimer } from './repeated-timer.js'
-import { LONG_STRING_BYTES, SampleColumns, SHORT_STRING_BYTES } from './sample-columns.js'
+import { LONG_STRING_BYTES, SHORT_STRING_BYTES, sampleColumns } from './sample-columns.js'
 import { SelectionProbe } from './selection-probe.js'
 import { selectionTile } from './selection-tile.js'
 
@@ -62,16 +63,16 @@ export async function calibrateSelections(
 ): Promise<SelectionCosts> {
   const kernels = await QueryKernels.create(device)
   const { selections, primitives } = kernels
-  let columns: SampleColumns | undefined
+  const scratch = device.scratch()
   try {
-    columns = await SampleColumns.create(device, size)
+    const columns = await sampleColumns(new DeviceWork(device, kernels, scratch), size)
     const warm = new WarmDevice(device, primitives)
     const timer = new RepeatedTimer(device, kernels, warm, size, stop)
     const probe = new SelectionProbe(device, primitives, timer, columns, size)
     const tile = selectionTile(device, strategyFor(device))
     return { workgroup: tile.invocations, ...(await measure(probe, tile.entries, size)) }
   } finally {
-    columns?.destroy()
+    scratch.end()
     selections.destroy()
   }
 }

@@ -1,25 +1,19 @@
-import type { Device, Kernels } from '../../device/device.js'
-import type { Recorder } from '../../device/recorder.js'
-import type { DeviceMemory } from '../../memory/page-run.js'
+import type { Build } from '../expressions/evaluate.js'
 
-/** Words that look random, made on the device (`random-words.wesl`): what selections are measured over. */
-export class RandomWords {
-  readonly #kernels: Kernels<'fill'>
+/** The finaliser of MurmurHash3. */
+const SCATTERED = `fn scattered(number: u32) -> u32 {
+  var hash = (number ^ (number >> 16u)) * 0x85ebca6bu;
+  hash = (hash ^ (hash >> 13u)) * 0xc2b2ae35u;
+  return hash ^ (hash >> 16u);
+}`
 
-  constructor(device: Device) {
-    this.#kernels = device.kernels('relational/selection/random-words', ['fill'])
-  }
-
-  /**
-   * Fills a buffer with the words of the numbers from `first` on, modulo 2^32. What lies behind them within 16 bytes is overwritten too.
-   * @param mask bits that the words have
-   */
-  record(recorder: Recorder, words: DeviceMemory, count: number, first: number, mask = 0xffffffff): void {
-    recorder.dispatch(
-      this.#kernels.fill,
-      { words },
-      { count, first: first >>> 0, mask },
-      Math.ceil(count / 4),
-    )
+/**
+ * A column of words that look random and come again for the same numbers: those from `first` on, modulo 2^32.
+ * @param mask bits that the words have
+ */
+export function randomWords(first: number, mask = 0xffffffff): Build {
+  return (code) => {
+    const hash = `${code.define('scattered', SCATTERED)}(${code.row} + ${code.word(first)})`
+    return code.computed('u32', `${hash} & ${code.word(mask)}`)
   }
 }

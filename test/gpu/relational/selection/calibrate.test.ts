@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { Device } from '../../../../gpu/device/device.js'
 import type { DeviceMemory } from '../../../../gpu/memory/page-run.js'
+import type { Scratch } from '../../../../gpu/memory/scratch.js'
 import { calibrateSelections } from '../../../../gpu/relational/selection/calibrate.js'
 import { asSelectionCosts } from '../../../../protocol/query/selection-costs.js'
 import { openDevice } from '../../open-device.js'
@@ -28,6 +29,13 @@ function liveBuffers(device: Device): ReadonlySet<DeviceMemory> {
 t.test('measures a device, and may be stopped', async (t) => {
   const device = await openDevice(t)
   const live = liveBuffers(device)
+  const scratches: Scratch[] = []
+  const { scratch } = device
+  device.scratch = (...args) => {
+    const made = scratch.apply(device, args)
+    scratches.push(made)
+    return made
+  }
   const costs = await calibrateSelections(device, undefined, SMALL)
   t.same(asSelectionCosts(JSON.parse(JSON.stringify(costs))), costs, 'they can be stored')
   const { rates, scan, granule, workgroup, gather, write, launch } = costs
@@ -41,6 +49,7 @@ t.test('measures a device, and may be stopped', async (t) => {
   t.ok(write >= scan.word / 8 && launch >= 1000)
   const left = [...live].map(({ label }) => label)
   t.strictSame([...new Set(left)], ['an absent device count'], 'those of primitives, of a word each')
+  t.ok(scratches.length > 0 && scratches.every(({ heldBytes }) => heldBytes === 0))
 
   t.equal(asSelectionCosts({ ...costs, granule: 0.5 }), undefined)
 
