@@ -12,6 +12,7 @@ import { bytesOf, checkTuples } from './host-tuples.js'
 import { operatorSteps, type Step } from './operators.js'
 import { Queried } from './queried.js'
 import { benchStages } from './stages.js'
+import { benchTable3 } from './table3.js'
 import { besideCopy, kernelRows, type Setting } from './timing.js'
 
 /** Logarithms of the numbers of tuples: the paper has 8 K to 16 M. */
@@ -19,6 +20,8 @@ const LOGARITHMS = {
   full: { hardware: [13, 14, 16, 18, 20, 22, 24], software: [13, 15, 17] },
   quick: { hardware: [24], software: [13] },
 }
+/** Logarithm of the most tuples of a range in Table 3, of whatever shapes a workgroup joins them. */
+const TABLE_3 = { full: 11, quick: 9 }
 const EFFORT = { full: { repeats: 21, seconds: 2 }, quick: { repeats: 9, seconds: 0.5 } }
 
 /** Logarithm of the most tuples of the stages in a quick run, and how much smaller its other relations are. */
@@ -40,14 +43,16 @@ interface Tools {
   readonly setting: Setting
   readonly kernels: QueryKernels
   readonly logarithm: number
+  readonly quick: boolean
   /** Whether what each kernel takes by itself is measured, too. */
   readonly alone: boolean
 }
 
-/** Figures of the paper: `operators` is Figure 9, `ctaJoins` whole joins by the algorithms of Table 3, `stages` Figures 10 to 16. */
+/** Figures of the paper: `operators` is Figure 9, `ctaJoins` whole joins by the algorithms of Table 3, `table3` these by themselves, `stages` Figures 10 to 16. */
 const MEASUREMENTS = {
   operators: measureOperators,
   ctaJoins: ({ setting, logarithm, alone }: Tools) => benchCtaJoins(setting, logarithm, alone),
+  table3: ({ setting, logarithm, quick }: Tools) => benchTable3({ ...setting, quick }, 2 ** logarithm),
   stages: ({ setting, logarithm }: Tools) => benchStages(setting, logarithm),
 } satisfies Record<string, (tools: Tools) => Promise<Row[]>>
 
@@ -84,6 +89,7 @@ export async function benchRelational(
 /** Keys of the distributions of stages are drawn and sorted on the host, which takes long for many. */
 function logarithmsOf(part: Part, quick: boolean, software: boolean): readonly number[] {
   const all = LOGARITHMS[quick ? 'quick' : 'full'][software ? 'software' : 'hardware']
+  if (part === 'table3') return [TABLE_3[quick ? 'quick' : 'full']]
   if (part !== 'stages' || !quick) return all
   return QUICK_SMALLER.map((smaller) => Math.min(QUICK_STAGES, Math.max(...all)) - smaller)
 }
@@ -96,7 +102,7 @@ async function measure({ adapter, logarithm, quick, part }: Measurement): Promis
   const setting = { device, primitives, effort: EFFORT[quick ? 'quick' : 'full'] }
   const alone = logarithm === Math.max(...LOGARITHMS.full.hardware)
   await warmUp(device, primitives)
-  const rows = await MEASUREMENTS[part]({ setting, kernels, logarithm, alone })
+  const rows = await MEASUREMENTS[part]({ setting, kernels, logarithm, quick, alone })
   device.destroy()
   return rows
 }

@@ -34,7 +34,7 @@ const EFFORT = { full: { repeats: 11, seconds: 2 }, quick: { repeats: 3, seconds
  * device.
  */
 export async function checkedTimes(
-  { device, primitives, quick }: PrimitiveBench,
+  { device, primitives, quick }: Pick<PrimitiveBench, 'device' | 'primitives' | 'quick'>,
   works: readonly CheckedWork[],
 ): Promise<number[][]> {
   for (const work of works) {
