@@ -20,6 +20,7 @@ export const ERROR_CODES = [
   'UNKNOWN_RELATION',
   'RELATION_EXISTS',
   'INDEX_CHANGED',
+  'KEY_EXISTS',
 ] as const
 
 export type ErrorCode = (typeof ERROR_CODES)[number]

@@ -7,6 +7,7 @@ import type { Connection } from './connection.js'
 import { askInParts, type DataCall } from './data-call.js'
 import { RememberedAnswer } from './remembered-answer.js'
 import type { Part, Reply } from './reply.js'
+import { SharedCalls } from './shared-calls.js'
 
 /** What an index is, and which of those that have had its name. */
 export type KnownIndex = OpenedIndex
@@ -18,6 +19,8 @@ export type KnownIndex = OpenedIndex
 export class IndexCalls {
   readonly name: string
   readonly connection: Connection
+  /** Single calls of a turn. */
+  readonly shared: SharedCalls
   /** Calls wait for it before they are sent, and go on in their order. */
   readonly definition = new RememberedAnswer<KnownIndex>(() => this.#open())
   /** By the errors of requests that were refused: what the index is now. */
@@ -26,6 +29,7 @@ export class IndexCalls {
   constructor(connection: Connection, name: string) {
     this.connection = connection
     this.name = name
+    this.shared = new SharedCalls(connection, name)
   }
 
   /**

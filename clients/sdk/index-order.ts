@@ -5,32 +5,32 @@ const atEndOfTurn: (run: () => void) => void =
   typeof setImmediate === 'function' ? setImmediate : queueMicrotask
 
 /**
- * Keeps the requests to each index in the order of the calls where some of them do not leave at once: single gets that are being gathered
+ * Keeps the requests to each index in the order of the calls where some of them do not leave at once: single calls that are being gathered
  * leave before the next request to their index, and requests wait for a batch that leaves in pieces.
  */
 export class IndexOrder {
-  /** What sends the single gets that are being gathered, by index. */
+  /** What sends the single calls that are being gathered, by index. */
   readonly #gathered = new Map<string, () => void>()
   /** Resolves when all pieces of the last batch are sent, by index. */
   readonly #batches = new Map<string, Promise<void>>()
 
-  /** Whether single gets are being gathered. */
+  /** Whether single calls are being gathered. */
   get gathers(): boolean {
     return this.#gathered.size > 0
   }
 
   /** Has `flush` called before the next request to the index, or at the end of the turn. */
   gather(index: string, flush: () => void): void {
-    this.#flush(index)
+    this.flush(index)
     this.#gathered.set(index, flush)
     atEndOfTurn(() => {
-      if (this.#gathered.get(index) === flush) this.#flush(index)
+      if (this.#gathered.get(index) === flush) this.flush(index)
     })
   }
 
   /** What a request that is made now has to wait for, which is nothing most of the time. */
   turn(index: string): Promise<void> | undefined {
-    if (this.#gathered.size > 0) this.#flush(index)
+    if (this.#gathered.size > 0) this.flush(index)
     return this.#batches.size === 0 ? undefined : this.#batches.get(index)
   }
 
@@ -60,7 +60,8 @@ export class IndexOrder {
     }
   }
 
-  #flush(index: string): void {
+  /** Has what is being gathered leave now. */
+  flush(index: string): void {
     const flush = this.#gathered.get(index)
     this.#gathered.delete(index)
     flush?.()

@@ -56,7 +56,7 @@ export type { CallOptions } from './call-options.js'
 export { type Client, connect } from './client.js'
 export type { Key, KeyEnd, KeyInput, KeyPrefix, Keys } from './keys.js'
 export type { ConnectOptions, FindOptions, IfExists, ReconnectOptions } from './options.js'
-export type { Blob, PayloadInput, PayloadsInput } from './payload-column.js'
+export type { Blob, PayloadInput, PayloadsInput, PayloadToStore } from './payload-column.js'
 export {
   type Columns,
   descending,
@@ -90,6 +90,7 @@ export type {
   GetAllResult,
   GetResult,
   KeyVector,
+  NextEntry,
   NextResult,
   Payload,
   PayloadArray,
@@ -98,5 +99,5 @@ export type {
   StoredKeys,
 } from './results.js'
 export type { Scan, ScanEntry, ScanOptions } from './scan.js'
-export type { PayloadToStore, WriteBatch } from './write-batch.js'
+export type { WriteBatch } from './write-batch.js'
 export { BatchError } from './writes.js'

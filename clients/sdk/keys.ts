@@ -90,18 +90,18 @@ export function keyColumn(keys: AnyKeys, definition: IndexDefinition, areEnds = 
 }
 
 /**
- * Checks the key of a call that takes one.
+ * The key of a call that takes one.
  *
  * @param what the method's name
  * @throws WarpdexError as `keyColumn` does
  */
-export function checkKey(key: AnyKey, what: string, definition: IndexDefinition): void {
+export function singleKey(key: AnyKey, what: string, definition: IndexDefinition): Column {
   if (key === undefined || (Array.isArray(key) && !isTupleKeyType(definition.keyType))) {
     throw badRequest(
       `${what} takes a single key, such as ${example(definition)}, not ${shown(key)}; ${what}Many takes a list of keys`,
     )
   }
-  keyColumn([key], definition)
+  return keyColumn([key], definition)
 }
 
 function fixedColumn(keys: AnyKeys, keyType: FixedKeyType, definition: IndexDefinition): KeyArray {

@@ -10,7 +10,7 @@ import {
   type TreeLayout,
 } from '../../protocol/traversal.js'
 import { parseTraversal, type TraversalOptions } from '../../protocol/traversal-options.js'
-import type { IndexDefinition, InsertMode } from '../../protocol/types.js'
+import type { IndexDefinition, InsertMode, PayloadKind } from '../../protocol/types.js'
 import {
   ANYTHING,
   BYTES,
@@ -26,7 +26,7 @@ import {
   oneOf,
   TEXT,
 } from './call-options.js'
-import type { PayloadsInput } from './payload-column.js'
+import type { PayloadsInput, PayloadToStore } from './payload-column.js'
 
 /**
  * Options of a call that finds keys. `strategy` and `resolution` say how, in an index that has partitions where they need some;
@@ -135,15 +135,31 @@ export function checkConnect(url: unknown, options: ConnectOptions): void {
   if (options.reconnect !== undefined) checkOptions(options.reconnect, RECONNECT_OPTIONS, 'connect.reconnect')
 }
 
-/** Options of a get. */
-export interface GetOptions extends FindOptions {
+/** Options of a get of many keys. */
+export interface GetManyOptions extends FindOptions {
   /** Whether the result has `sequences`, from which `getNextMany` goes on. */
   readonly sequences?: boolean | undefined
 }
 
-export const GET_OPTIONS: Kinds<GetOptions> = { sequences: FLAG, ...FIND_OPTIONS }
+export const GET_MANY_OPTIONS: Kinds<GetManyOptions> = { sequences: FLAG, ...FIND_OPTIONS }
 
-export interface NextOptions extends FindOptions {
+/** Options of a getNext. */
+export interface NextOptions extends CallOptions {
+  readonly reverse?: boolean | undefined
+  /** The search continues within the payloads of the key, after that one. */
+  readonly sequence?: number | undefined
+}
+
+export const NEXT_OPTIONS: Kinds<NextOptions> = {
+  reverse: FLAG,
+  sequence: {
+    is: (value) => typeof value === 'number' && value >>> 0 === value,
+    right: 'a sequence number, which an entry from getNext has',
+  },
+  ...CALL_OPTIONS,
+}
+
+export interface NextManyOptions extends FindOptions {
   readonly reverse?: boolean | undefined
   /** One a key: the search continues within the payloads of the key, after that one. */
   readonly sequences?: Uint32Array | undefined
@@ -154,7 +170,11 @@ const SEQUENCES: Kind = {
   right: 'a Uint32Array of a sequence number for each key',
 }
 
-export const NEXT_OPTIONS: Kinds<NextOptions> = { reverse: FLAG, sequences: SEQUENCES, ...FIND_OPTIONS }
+export const NEXT_MANY_OPTIONS: Kinds<NextManyOptions> = {
+  reverse: FLAG,
+  sequences: SEQUENCES,
+  ...FIND_OPTIONS,
+}
 
 /**
  * What becomes of a payload whose key is there already: `add` puts it behind those that the key has, unless the index is unique; `keep`
@@ -169,19 +189,41 @@ export const MODES: { readonly [What in IfExists]: InsertMode } = {
   replace: 'replace',
 }
 
-export interface InsertOptions extends FindOptions {
-  /** `add` by default. What overwrites is called `put`. */
-  readonly ifExists?: Exclude<IfExists, 'replace'> | undefined
+/** Options of an insert. */
+export interface InsertOptions extends CallOptions {
+  /** `add` by default; with `error` a key that is there stays as it is, and the call fails with `KEY_EXISTS`. What overwrites is called `put`. */
+  readonly ifExists?: 'add' | 'keep' | 'error' | undefined
 }
 
-export const INSERT_OPTIONS: Kinds<InsertOptions> = { ifExists: oneOf(['add', 'keep']), ...FIND_OPTIONS }
+export const INSERT_OPTIONS: Kinds<InsertOptions> = {
+  ifExists: oneOf(['add', 'keep', 'error']),
+  ...CALL_OPTIONS,
+}
 
-export interface DeleteOptions extends FindOptions {
+export interface InsertManyOptions extends FindOptions {
+  /** `add` by default. What overwrites is called `putMany`. */
+  readonly ifExists?: 'add' | 'keep' | undefined
+}
+
+export const INSERT_MANY_OPTIONS: Kinds<InsertManyOptions> = {
+  ifExists: oneOf(['add', 'keep']),
+  ...FIND_OPTIONS,
+}
+
+/** Options of a delete. */
+export interface DeleteOptions<P extends PayloadKind> extends CallOptions {
+  /** Only those that equal it are deleted. */
+  readonly payload?: PayloadToStore<P> | undefined
+}
+
+export const DELETE_OPTIONS: Kinds<DeleteOptions<PayloadKind>> = { payload: ANYTHING, ...CALL_OPTIONS }
+
+export interface DeleteManyOptions extends FindOptions {
   /** One a key: only those that equal it are deleted. */
   readonly payloads?: PayloadsInput | undefined
 }
 
-export const DELETE_OPTIONS: Kinds<DeleteOptions> = { payloads: ANYTHING, ...FIND_OPTIONS }
+export const DELETE_MANY_OPTIONS: Kinds<DeleteManyOptions> = { payloads: ANYTHING, ...FIND_OPTIONS }
 
 const LAYOUT_OPTIONS: Kinds<TreeLayout> = {
   structure: oneOf(STRUCTURES),

@@ -1,7 +1,8 @@
 import { asBytes, type Column, columnOf, countOf, KEY_ARRAYS, numberColumn } from '../../protocol/columns.js'
-import { badRequest, type WarpdexError } from '../../protocol/errors.js'
+import { badRequest, WarpdexError } from '../../protocol/errors.js'
+import { LIMITS } from '../../protocol/limits.js'
 import { isIterable, isList, shown, titleOf } from '../../protocol/shown.js'
-import { type IndexDefinition, payloadBytes } from '../../protocol/types.js'
+import { type IndexDefinition, type PayloadKind, payloadBytes } from '../../protocol/types.js'
 
 /** A column of payloads of kind `bytes`: payload i is bytes offsets[i] to offsets[i + 1]. */
 export interface Blob {
@@ -13,6 +14,13 @@ export interface Blob {
 export type PayloadsInput = Uint32Array | BigUint64Array | Uint8Array | Blob | readonly PayloadInput[]
 export type PayloadInput = number | bigint | string | Uint8Array
 
+/** A payload that a caller may give for an index of the kind. */
+export type PayloadToStore<P extends PayloadKind> = P extends 'u32'
+  ? number
+  : P extends 'u64'
+    ? bigint | number
+    : Uint8Array | string
+
 /**
  * Payloads to store as a column.
  *
@@ -23,6 +31,26 @@ export function payloadColumn(payloads: PayloadsInput, definition: IndexDefiniti
   const found = countOf(column)
   if (found === count) return column
   throw badRequest(`${count} keys came with ${found} payloads; each needs one`)
+}
+
+/**
+ * The payload of a call that stores one.
+ *
+ * @throws WarpdexError as `payloadColumn` does, and `TOO_LARGE` for one that no server takes
+ */
+export function singlePayload(payload: PayloadInput, definition: IndexDefinition): Column {
+  const column = payloadColumn([payload], definition, 1)
+  const { byteLength } = column.bytes
+  if (byteLength <= LIMITS.payloadBytes) return column
+  throw new WarpdexError(
+    'TOO_LARGE',
+    `the payload has ${byteLength} bytes; ${LIMITS.payloadBytes} are allowed`,
+  )
+}
+
+/** What stands in the place of a payload where a write has none for a key. */
+export function noPayload({ payloadKind }: IndexDefinition): PayloadInput {
+  return payloadKind === 'u32' || payloadKind === 'u64' ? 0 : new Uint8Array(payloadBytes(payloadKind) ?? 0)
 }
 
 function readInput(payloads: PayloadsInput, definition: IndexDefinition): Column {

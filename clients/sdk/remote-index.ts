@@ -1,36 +1,48 @@
-import { asBytes, countOf } from '../../protocol/columns.js'
-import { badRequest } from '../../protocol/errors.js'
+import { countOf } from '../../protocol/columns.js'
+import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import type { LoadResult } from '../../protocol/load.js'
 import type { IndexStats } from '../../protocol/replies.js'
+import { shown } from '../../protocol/shown.js'
 import type { Explanation } from '../../protocol/traversal.js'
-import { type IndexDefinition, type KeyType, type PayloadKind, SEQUENCE_BYTES } from '../../protocol/types.js'
+import { type IndexDefinition, type KeyType, type PayloadKind, WriteOp } from '../../protocol/types.js'
 import { bulkLoad, LOAD_OPTIONS, type LoadOptions, type LoadSource } from './bulk-load.js'
-import { type Bounds, CALL_OPTIONS, type CallOptions, checkOptions, withinBounds } from './call-options.js'
-import type { DataCall } from './data-call.js'
-import type { IndexCalls, KnownIndex } from './index-calls.js'
-import { type AnyKeys, checkKey, type KeyInput, type Keys, keyColumn } from './keys.js'
+import { CALL_OPTIONS, type CallOptions, checkOptions } from './call-options.js'
+import type { IndexCalls } from './index-calls.js'
+import { type AnyKeys, type KeyInput, type Keys, keyColumn, singleKey } from './keys.js'
 import {
+  DELETE_MANY_OPTIONS,
   DELETE_OPTIONS,
+  type DeleteManyOptions,
   type DeleteOptions,
   definitionOf,
   FIND_OPTIONS,
   type FindOptions,
-  GET_OPTIONS,
-  type GetOptions,
+  GET_MANY_OPTIONS,
+  type GetManyOptions,
+  INSERT_MANY_OPTIONS,
   INSERT_OPTIONS,
+  type InsertManyOptions,
   type InsertOptions,
   MODES,
+  NEXT_MANY_OPTIONS,
   NEXT_OPTIONS,
+  type NextManyOptions,
   type NextOptions,
   traversalOf,
 } from './options.js'
-import { type PayloadsInput, payloadColumn } from './payload-column.js'
+import {
+  noPayload,
+  type PayloadsInput,
+  type PayloadToStore,
+  payloadColumn,
+  singlePayload,
+} from './payload-column.js'
 import { firstPage, RANGES_OPTIONS, type RangesOptions, type RangesPage } from './range-scan.js'
-import { each, eachEntry, readBitmap, readGroups, readKeys, readNumbers, readPayloads } from './reply.js'
-import { GetAllResult, GetResult, NextResult, type Payload } from './results.js'
+import { COUNTS, gets, getsOfAll, nexts, readMany, readOne } from './reads.js'
+import type { GetAllResult, GetResult, NextEntry, NextResult, Payload } from './results.js'
 import { Scan, type ScanOptions } from './scan.js'
 import { WriteBatch } from './write-batch.js'
-import { sendWrite } from './writes.js'
+import { sendWrite, writeOne } from './writes.js'
 
 /**
  * An index of the server. K and P are its key type and payload kind, where the caller knows them: they are only names for the
@@ -43,8 +55,6 @@ import { sendWrite } from './writes.js'
 export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadKind> {
   readonly name: string
   readonly #calls: IndexCalls
-  /** Single gets of the turn, which share a request. */
-  #single: SingleGets<K, P> | undefined
 
   constructor(calls: IndexCalls) {
     this.name = calls.name
@@ -64,54 +74,83 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     return reply.fields.indexes[0]
   }
 
+  /** The first payload of a key, or undefined. */
+  get(key: KeyInput<K>, options: CallOptions = {}): Promise<Payload<P> | undefined> {
+    return this.#calls.begin('get', options, CALL_OPTIONS, (known, bounds) => {
+      const pick = (got: GetResult<P>, i: number) => got.payload(i)
+      return readOne(this.#calls, gets<P>(), singleKey(key, 'get', known), pick, known, bounds)
+    })
+  }
+
+  /** Whether a key has a payload. */
+  has(key: KeyInput<K>, options: CallOptions = {}): Promise<boolean> {
+    return this.#calls.begin('has', options, CALL_OPTIONS, (known, bounds) => {
+      const pick = (counts: Uint32Array, i: number) => counts[i] > 0
+      return readOne(this.#calls, COUNTS, singleKey(key, 'has', known), pick, known, bounds)
+    })
+  }
+
+  /** The number of payloads of a key. */
+  count(key: KeyInput<K>, options: CallOptions = {}): Promise<number> {
+    return this.#calls.begin('count', options, CALL_OPTIONS, (known, bounds) => {
+      const pick = (counts: Uint32Array, i: number) => counts[i]
+      return readOne(this.#calls, COUNTS, singleKey(key, 'count', known), pick, known, bounds)
+    })
+  }
+
+  /** All payloads of a key, in the order in which they were inserted. */
+  getAll(key: KeyInput<K>, options: CallOptions = {}): Promise<Payload<P>[]> {
+    return this.#calls.begin('getAll', options, CALL_OPTIONS, (known, bounds) => {
+      const pick = (all: GetAllResult<P>, i: number) => all.of(i)
+      return readOne(this.#calls, getsOfAll<P>(), singleKey(key, 'getAll', known), pick, known, bounds)
+    })
+  }
+
+  /**
+   * The entry after a key, or before it; undefined where there is none.
+   *
+   * @param options with `sequence` the search continues within the payloads of the key, after that one
+   */
+  getNext(key: KeyInput<K>, options: NextOptions = {}): Promise<NextEntry<K, P> | undefined> {
+    return this.#calls.begin('getNext', options, NEXT_OPTIONS, (known, bounds) => {
+      const { reverse, sequence } = options
+      const read = nexts<K, P>({ reverse }, sequence === undefined ? undefined : Uint32Array.of(sequence))
+      const pick = (next: NextResult<K, P>, i: number) => next.entry(i)
+      return readOne(this.#calls, read, singleKey(key, 'getNext', known), pick, known, bounds)
+    })
+  }
+
   /**
    * The first payload of each key.
    *
    * @param options with `sequences` the result has a sequence number for each, from which `getNextMany` goes on
    */
-  getMany(keys: Keys<K>, options: GetOptions = {}): Promise<GetResult<P>> {
-    return this.#calls.begin('getMany', options, GET_OPTIONS, (known, bounds) =>
-      this.#get(keys, { traversal: traversalOf(options), withSequences: options.sequences }, known, bounds),
-    )
-  }
-
-  /** How a `getMany` of these keys, one at least and no more than a request takes, would be done, and why. */
-  explain(keys: Keys<K>, options: FindOptions = {}): Promise<Explanation> {
-    return this.#calls.begin('explain', options, FIND_OPTIONS, async (known, bounds) => {
-      const call = { op: 'explain', traversal: traversalOf(options), ...keysOf(keys, known) } as const
-      const reply = await this.#calls.run(known, (known) => this.#calls.request(known, call, bounds))
-      return reply.fields.explanation
+  getMany(keys: Keys<K>, options: GetManyOptions = {}): Promise<GetResult<P>> {
+    return this.#calls.begin('getMany', options, GET_MANY_OPTIONS, (known, bounds) => {
+      const read = gets<P>({ traversal: traversalOf(options), withSequences: options.sequences })
+      return readMany(this.#calls, read, keyColumn(keys, known), known, bounds)
     })
   }
 
-  /** The first payload of one key, or undefined. Calls of the same turn share a request. */
-  get(key: KeyInput<K>, options: CallOptions = {}): Promise<Payload<P> | undefined> {
-    return this.#calls.begin('get', options, CALL_OPTIONS, (known, bounds) => {
-      // A key that does not fit must not spoil the request that it would share.
-      checkKey(key, 'get', known)
-      return withinBounds<Payload<P> | undefined>(bounds, (resolve, reject) => {
-        const gets = this.#single?.known === known ? this.#single : this.#gather(known)
-        gets.keys.push(key)
-        gets.waiting.push({ resolve, reject })
-      })
+  /** Whether each key has a payload: 1 or 0. */
+  hasMany(keys: Keys<K>, options: CallOptions = {}): Promise<Uint8Array> {
+    return this.#calls.begin('hasMany', options, CALL_OPTIONS, async (known, bounds) => {
+      const counts = await readMany(this.#calls, COUNTS, keyColumn(keys, known), known, bounds)
+      return Uint8Array.from(counts, (count) => Math.min(count, 1))
     })
-  }
-
-  /** All payloads of each key. */
-  getAllMany(keys: Keys<K>, options: CallOptions = {}): Promise<GetAllResult<P>> {
-    return this.#calls.begin('getAllMany', options, CALL_OPTIONS, (known, bounds) =>
-      this.#calls.ask(known, { op: 'getAll', ...keysOf(keys, known) }, bounds, (parts) => {
-        return new GetAllResult(readGroups(parts), readPayloads(parts, known, eachEntry))
-      }),
-    )
   }
 
   /** The number of payloads of each key. */
   countMany(keys: Keys<K>, options: CallOptions = {}): Promise<Uint32Array> {
     return this.#calls.begin('countMany', options, CALL_OPTIONS, (known, bounds) =>
-      this.#calls.ask(known, { op: 'count', ...keysOf(keys, known) }, bounds, (parts) =>
-        readNumbers(parts, 'counts'),
-      ),
+      readMany(this.#calls, COUNTS, keyColumn(keys, known), known, bounds),
+    )
+  }
+
+  /** All payloads of each key. */
+  getAllMany(keys: Keys<K>, options: CallOptions = {}): Promise<GetAllResult<P>> {
+    return this.#calls.begin('getAllMany', options, CALL_OPTIONS, (known, bounds) =>
+      readMany(this.#calls, getsOfAll<P>(), keyColumn(keys, known), known, bounds),
     )
   }
 
@@ -121,29 +160,25 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    * @param options with `sequences` (one a key) the search continues within the payloads of the key, after that one. A walk by the keys and
    * sequences of one result after the other comes by everything that is there all along exactly once.
    */
-  getNextMany(keys: Keys<K>, options: NextOptions = {}): Promise<NextResult<K, P>> {
-    return this.#calls.begin('getNextMany', options, NEXT_OPTIONS, (known, bounds) => {
+  getNextMany(keys: Keys<K>, options: NextManyOptions = {}): Promise<NextResult<K, P>> {
+    return this.#calls.begin('getNextMany', options, NEXT_MANY_OPTIONS, (known, bounds) => {
       const { reverse, sequences } = options
-      const { count, columns } = keysOf(keys, known)
+      const column = keyColumn(keys, known)
+      const count = countOf(column)
       if (sequences !== undefined && sequences.length !== count) {
         throw badRequest(`${count} keys came with ${sequences.length} sequences; each has one`)
       }
-      const places = sequences && { bytes: asBytes(sequences), width: SEQUENCE_BYTES }
-      const call = {
-        op: 'getNext',
-        reverse,
-        traversal: traversalOf(options),
-        count,
-        columns: { ...columns, sequences: places },
-      } as const
-      return this.#calls.ask(known, call, bounds, (parts) => {
-        return new NextResult<K, P>(
-          readBitmap(parts, 'found'),
-          readKeys<K>(parts, known, each),
-          readPayloads<P>(parts, known, each),
-          readNumbers(parts, 'sequences'),
-        )
-      })
+      const read = nexts<K, P>({ reverse, traversal: traversalOf(options) }, sequences)
+      return readMany(this.#calls, read, column, known, bounds)
+    })
+  }
+
+  /** How a `getMany` of these keys, one at least and no more than a request takes, would be done, and why. */
+  explain(keys: Keys<K>, options: FindOptions = {}): Promise<Explanation> {
+    return this.#calls.begin('explain', options, FIND_OPTIONS, async (known, bounds) => {
+      const call = { op: 'explain', traversal: traversalOf(options), ...keysOf(keys, known) } as const
+      const reply = await this.#calls.run(known, (known) => this.#calls.request(known, call, bounds))
+      return reply.fields.explanation
     })
   }
 
@@ -167,6 +202,50 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     )
   }
 
+  /** Puts a payload in the place of all that the key has. */
+  put(key: KeyInput<K>, payload: PayloadToStore<P>, options: CallOptions = {}): Promise<void> {
+    return this.#calls.begin('put', options, CALL_OPTIONS, async (known, bounds) => {
+      const item = { key: singleKey(key, 'put', known), payload: singlePayload(payload, known) }
+      await writeOne(this.#calls, { op: WriteOp.replace, ...item }, known, bounds)
+    })
+  }
+
+  /**
+   * Adds a payload to those that the key has. In a unique index, and where `ifExists` is not `add`, a key that is there stays as it is.
+   *
+   * @returns whether the payload is stored
+   * @throws WarpdexError also `KEY_EXISTS` where `ifExists` is `error`
+   */
+  insert(key: KeyInput<K>, payload: PayloadToStore<P>, options: InsertOptions = {}): Promise<boolean> {
+    return this.#calls.begin('insert', options, INSERT_OPTIONS, async (known, bounds) => {
+      const { ifExists = 'add' } = options
+      const op = ifExists === 'add' ? WriteOp.insert : WriteOp.insertIfAbsent
+      const item = { op, key: singleKey(key, 'insert', known), payload: singlePayload(payload, known) }
+      const isStored = await writeOne(this.#calls, item, known, bounds)
+      if (isStored || ifExists !== 'error') return isStored
+      throw new WarpdexError('KEY_EXISTS', `key ${shown(key)} is in index "${this.name}" already`)
+    })
+  }
+
+  /**
+   * Deletes all payloads of the key or, with `payload`, those that equal it.
+   *
+   * @returns whether there were any
+   */
+  delete(key: KeyInput<K>, options: DeleteOptions<P> = {}): Promise<boolean> {
+    return this.#calls.begin('delete', options, DELETE_OPTIONS, (known, bounds) => {
+      const { payload } = options
+      const op = payload === undefined ? WriteOp.deleteKey : WriteOp.deletePair
+      const stored = singlePayload(payload === undefined ? noPayload(known) : payload, known)
+      return writeOne(
+        this.#calls,
+        { op, key: singleKey(key, 'delete', known), payload: stored },
+        known,
+        bounds,
+      )
+    })
+  }
+
   /**
    * Adds one payload a key, to those that the key has unless the index is unique: then, or where `ifExists` is `keep`, a key that is there
    * stays as it is. A batch over the limits of a request goes out in several, one after the other, and ahead of all later requests to
@@ -175,8 +254,8 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    * @returns a ResultCode for each item
    * @throws BatchError where it goes out in several requests: it says how many of the first items are stored
    */
-  insertMany(keys: Keys<K>, payloads: PayloadsInput, options: InsertOptions = {}): Promise<Uint8Array> {
-    return this.#calls.begin('insertMany', options, INSERT_OPTIONS, (known, bounds) => {
+  insertMany(keys: Keys<K>, payloads: PayloadsInput, options: InsertManyOptions = {}): Promise<Uint8Array> {
+    return this.#calls.begin('insertMany', options, INSERT_MANY_OPTIONS, (known, bounds) => {
       const mode = MODES[options.ifExists ?? 'add']
       const traversal = traversalOf(options)
       const write = { op: 'insert', mode, traversal, ...itemsOf(keys, payloads, known) } as const
@@ -221,8 +300,8 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    * @returns a ResultCode for each item
    * @throws BatchError as `insertMany` does
    */
-  deleteMany(keys: Keys<K>, options: DeleteOptions = {}): Promise<Uint8Array> {
-    return this.#calls.begin('deleteMany', options, DELETE_OPTIONS, (known, bounds) => {
+  deleteMany(keys: Keys<K>, options: DeleteManyOptions = {}): Promise<Uint8Array> {
+    return this.#calls.begin('deleteMany', options, DELETE_MANY_OPTIONS, (known, bounds) => {
       const { payloads } = options
       const items = payloads === undefined ? keysOf(keys, known) : itemsOf(keys, payloads, known)
       const write = { op: 'delete', traversal: traversalOf(options), ...items } as const
@@ -234,48 +313,6 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   batch(): WriteBatch<K, P> {
     return new WriteBatch<K, P>(this.#calls)
   }
-
-  /** Begins to gather single gets, which leave before the next request to the index or at the end of the turn. */
-  #gather(known: KnownIndex): SingleGets<K, P> {
-    const gets: SingleGets<K, P> = { known, keys: [], waiting: [] }
-    const { connection, name } = this.#calls
-    const ask = async () => {
-      this.#single = undefined
-      try {
-        const answer = await this.#get(gets.keys, {}, known, connection.bounds({}, true))
-        for (const [i, { resolve }] of gets.waiting.entries()) resolve(answer.payload(i))
-      } catch (error) {
-        for (const { reject } of gets.waiting) reject(error)
-      }
-    }
-    // Whatever is gathered by another definition leaves now.
-    connection.order.gather(name, () => void ask())
-    this.#single = gets
-    return gets
-  }
-
-  #get(
-    keys: Keys<K>,
-    asks: Pick<DataCall, 'traversal' | 'withSequences'>,
-    known: KnownIndex,
-    bounds: Bounds,
-  ): Promise<GetResult<P>> {
-    return this.#calls.ask(known, { op: 'get', ...asks, ...keysOf(keys, known) }, bounds, (parts) => {
-      const payloads = readPayloads<P>(parts, known, each)
-      const sequences = asks.withSequences ? readNumbers(parts, 'sequences') : undefined
-      return new GetResult(readBitmap(parts, 'found'), payloads, sequences)
-    })
-  }
-}
-
-/** Keys that are asked for one by one, and who waits for their payloads. */
-interface SingleGets<K extends KeyType, P extends PayloadKind> {
-  readonly known: KnownIndex
-  readonly keys: KeyInput<K>[]
-  readonly waiting: {
-    readonly resolve: (payload: Payload<P> | undefined) => void
-    readonly reject: (reason: unknown) => void
-  }[]
 }
 
 function keysOf(keys: AnyKeys, definition: IndexDefinition) {

@@ -194,6 +194,14 @@ export class Entries<K extends KeyType, P extends PayloadKind> {
   }
 }
 
+/** An entry that comes after a key, or before it. */
+export interface NextEntry<K extends KeyType, P extends PayloadKind> {
+  readonly key: Key<K>
+  readonly payload: Payload<P>
+  /** Its number among the key's payloads: with the key, where to continue. */
+  readonly sequence: number
+}
+
 /** The entry after (or before) each key of a batch. */
 export class NextResult<K extends KeyType, P extends PayloadKind> extends Entries<K, P> {
   /** Bit i of byte i >> 3 is set when there is an entry after key i. */
@@ -209,6 +217,12 @@ export class NextResult<K extends KeyType, P extends PayloadKind> extends Entrie
 
   has(i: number): boolean {
     return isSet(this.found, i)
+  }
+
+  /** The entry after key i, or undefined. */
+  entry(i: number): NextEntry<K, P> | undefined {
+    if (!this.has(i)) return undefined
+    return { key: this.key(i), payload: this.payloads.at(i), sequence: this.sequences[i] }
   }
 }
 

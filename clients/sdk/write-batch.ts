@@ -1,35 +1,27 @@
 import { countOf } from '../../protocol/columns.js'
-import {
-  type IndexDefinition,
-  type KeyType,
-  type PayloadKind,
-  payloadBytes,
-  WriteOp,
-} from '../../protocol/types.js'
-import { ANYTHING, checkOptions, type Kinds } from './call-options.js'
+import { type IndexDefinition, type KeyType, type PayloadKind, WriteOp } from '../../protocol/types.js'
+import { checkOptions, type Kinds } from './call-options.js'
 import type { IndexCalls } from './index-calls.js'
 import { type Key, keyColumn } from './keys.js'
-import { FIND_OPTIONS, type FindOptions, INSERT_OPTIONS, type InsertOptions, traversalOf } from './options.js'
-import { type PayloadInput, payloadColumn } from './payload-column.js'
+import {
+  DELETE_OPTIONS,
+  type DeleteOptions,
+  FIND_OPTIONS,
+  type FindOptions,
+  INSERT_MANY_OPTIONS,
+  type InsertManyOptions,
+  traversalOf,
+} from './options.js'
+import { noPayload, type PayloadInput, type PayloadToStore, payloadColumn } from './payload-column.js'
 import { sendWrite } from './writes.js'
 
-/** A payload that a caller may give for an index of the kind. */
-export type PayloadToStore<P extends PayloadKind> = P extends 'u32'
-  ? number
-  : P extends 'u64'
-    ? bigint | number
-    : Uint8Array | string
-
 /** How an item of a batch is inserted. */
-type InsertItemOptions = Pick<InsertOptions, 'ifExists'>
-const INSERT_ITEM: Kinds<InsertItemOptions> = { ifExists: INSERT_OPTIONS.ifExists }
+type InsertItemOptions = Pick<InsertManyOptions, 'ifExists'>
+const INSERT_ITEM: Kinds<InsertItemOptions> = { ifExists: INSERT_MANY_OPTIONS.ifExists }
 
 /** What an item of a batch deletes. */
-interface DeleteItemOptions<P extends PayloadKind> {
-  /** Only the payloads of the key that equal it. */
-  readonly payload?: PayloadToStore<P> | undefined
-}
-const DELETE_ITEM: Kinds<DeleteItemOptions<PayloadKind>> = { payload: ANYTHING }
+type DeleteItemOptions<P extends PayloadKind> = Pick<DeleteOptions<P>, 'payload'>
+const DELETE_ITEM: Kinds<DeleteItemOptions<PayloadKind>> = { payload: DELETE_OPTIONS.payload }
 
 /** An ordered mix of writes to one index, gathered item by item. */
 export class WriteBatch<K extends KeyType, P extends PayloadKind> {
@@ -52,7 +44,7 @@ export class WriteBatch<K extends KeyType, P extends PayloadKind> {
     return this.#add(WriteOp.replace, key, payload)
   }
 
-  /** Adds a payload as `Index.insertMany` does. */
+  /** Adds a payload as `Index.insert` does. */
   insert(key: Key<K>, payload: PayloadToStore<P>, options: InsertItemOptions = {}): this {
     checkOptions(options, INSERT_ITEM, 'insert')
     return this.#add(options.ifExists === 'keep' ? WriteOp.insertIfAbsent : WriteOp.insert, key, payload)
@@ -89,9 +81,8 @@ export class WriteBatch<K extends KeyType, P extends PayloadKind> {
   }
 
   /** The payloads, with something in the place of those that deletions of keys have none of. */
-  #filledPayloads({ payloadKind }: IndexDefinition): PayloadInput[] {
-    const isNumber = payloadKind === 'u32' || payloadKind === 'u64'
-    const none = isNumber ? 0 : new Uint8Array(payloadBytes(payloadKind) ?? 0)
+  #filledPayloads(definition: IndexDefinition): PayloadInput[] {
+    const none = noPayload(definition)
     // What is missing elsewhere is refused with what does not fit.
     return this.#payloads.map((payload, i) =>
       this.#ops[i] === WriteOp.deleteKey ? none : payload,

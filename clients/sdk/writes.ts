@@ -1,6 +1,7 @@
-import { concatenate } from '../../protocol/columns.js'
-import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { type Column, concatenate } from '../../protocol/columns.js'
+import { badRequest, toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
+import { ResultCode, WriteOp } from '../../protocol/types.js'
 import type { Bounds } from './call-options.js'
 import { COLUMN_BYTES, cutCall, type DataCall } from './data-call.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
@@ -45,6 +46,37 @@ export function sendWrite(
   if (pieces.length > 1) return sendPieces(calls, pieces, known, bounds)
   const send = (known: KnownIndex) => calls.request(known, withId(write, calls), bounds)
   return calls.run(known, send).then((reply) => readBytes([{ reply, asked: write }], 'codes'))
+}
+
+/** One item of a write. */
+export interface WriteItem {
+  readonly op: WriteOp
+  readonly key: Column
+  readonly payload: Column
+}
+
+/**
+ * Makes a write of one item, in a request with others of the turn.
+ *
+ * @returns whether it changed something
+ * @throws WarpdexError also `BAD_REQUEST` where NaN was to be stored under
+ */
+export function writeOne(
+  calls: IndexCalls,
+  { op, key, payload }: WriteItem,
+  known: KnownIndex,
+  bounds: Bounds,
+): Promise<boolean> {
+  const ops = { bytes: Uint8Array.of(op), width: 1 }
+  const call = { op: 'write', count: 1, columns: { ops, keys: key, payloads: payload } } as const
+  const send = (whole: Write, known: KnownIndex, bounds: Bounds) => sendWrite(calls, whole, known, bounds)
+  return calls.shared.make(call, known, bounds, send, (codes, i) => {
+    const code = codes[i]
+    if (code !== ResultCode.notANumber) return code !== ResultCode.exists && code !== ResultCode.notFound
+    // Nothing is stored under it, so that to delete it is right.
+    if (op === WriteOp.deleteKey || op === WriteOp.deletePair) return false
+    throw badRequest('NaN is no key')
+  })
 }
 
 async function sendPieces(

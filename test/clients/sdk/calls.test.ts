@@ -146,6 +146,72 @@ t.test('single gets of a turn share a request', async (t) => {
   t.match(gone, [{ reason: { code: 'UNKNOWN_INDEX' } }, { reason: { code: 'UNKNOWN_INDEX' } }])
 })
 
+t.test('single writes of a turn share a request, and each has its own outcome', async (t) => {
+  const { client, server } = await open(t, numbers, rows)
+  const index = client.index<'u32', 'u32'>('numbers')
+  const outcomes = await Promise.allSettled([
+    index.put(1, 10),
+    index.insert(1, 11),
+    index.insert(1, 12, { ifExists: 'keep' }),
+    index.insert(1, 13, { ifExists: 'error' }),
+    index.insert(-1, 1),
+    index.delete(1, { payload: 10 }),
+    index.delete(2),
+    index.put(3, 30),
+  ])
+  t.strictSame(
+    outcomes.map((outcome) => ('value' in outcome ? outcome.value : outcome.reason.code)),
+    [undefined, true, false, 'KEY_EXISTS', 'BAD_REQUEST', true, false, undefined],
+  )
+  t.equal(server.of('write').length, 1)
+  t.strictSame(await index.getAll(1), [11])
+  const unique = client.index<'f64', 'fixed(3)'>('rows')
+  await unique.put(1, Uint8Array.of(1, 2, 3))
+  t.strictSame([...(await unique.get(1))!], [1, 2, 3])
+  t.equal(await unique.insert(1, 'abc'), false)
+  t.equal(await unique.delete(Number.NaN), false)
+})
+
+t.test('single calls of a turn take effect in their order', async (t) => {
+  const { client, server } = await open(t, numbers)
+  const index = client.index<'u32', 'u32'>('numbers')
+  await index.definition()
+  const [none, , first, has, , many, count, , second, all] = await Promise.all([
+    index.get(1),
+    index.put(1, 10),
+    index.get(1),
+    index.has(1),
+    index.insert(1, 11),
+    index.getAllMany([1]),
+    index.count(1),
+    index.delete(1, { payload: 10 }),
+    index.get(1),
+    index.getAll(1),
+  ])
+  t.strictSame(
+    [none, first, has, many.of(0), count, second, all],
+    [undefined, 10, true, [10, 11], 2, 11, [11]],
+  )
+  t.strictSame(
+    server.requests.slice(-10).map(({ op }) => op),
+    ['get', 'write', 'get', 'count', 'write', 'getAll', 'count', 'write', 'get', 'getAll'],
+  )
+})
+
+t.test('single reads of a kind share a request', async (t) => {
+  const { client, server } = await open(t, numbers)
+  const index = client.index<'u32', 'u32'>('numbers')
+  await index.insertMany([1, 2, 2], [10, 20, 21])
+  const next = await Promise.all([1, 2, 3].map((key) => index.getNext(key)))
+  t.strictSame(next, [{ key: 2, payload: 20, sequence: next[0]!.sequence }, undefined, undefined])
+  t.match(await index.getNext(2, { sequence: next[0]!.sequence }), { key: 2, payload: 21 })
+  t.match(await index.getNext(2, { reverse: true }), { key: 1 })
+  t.strictSame(await Promise.all([1, 2, 3].map((key) => index.count(key))), [1, 2, 0])
+  t.strictSame(await Promise.all([1, 2, 3].map((key) => index.has(key))), [true, true, false])
+  t.strictSame([...(await index.hasMany([3, 2, 1]))], [0, 1, 1])
+  t.strictSame([server.of('getNext').length, server.of('count').length], [3, 3])
+})
+
 t.test('layouts and traversals are sent where they are named', async (t) => {
   const { server, client } = await open(t)
   const layout = { layout: 'full', partitionLevels: 3, linked: true } as const
