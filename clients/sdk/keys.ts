@@ -68,6 +68,8 @@ export type KeyPrefix<K extends KeyType> = K extends FixedKeyType ? never : KeyE
 export type AnyKeys = KeyArray | Blob | readonly AnyKey[]
 export type AnyKey = ScalarKey | readonly ScalarKey[]
 
+const encoder = new TextEncoder()
+
 /**
  * The keys as a column.
  *
@@ -145,7 +147,6 @@ function textRows(keys: readonly AnyKey[], definition: IndexDefinition): CutColu
     if (typeof key !== 'string' || hasLoneSurrogate(key)) throw unfit(keys, i, definition)
     units += key.length
   }
-  const encoder = new TextEncoder()
   // No UTF-16 unit takes more than three bytes.
   const bytes = new Uint8Array(3 * units)
   const offsets = new Uint32Array(keys.length + 1)

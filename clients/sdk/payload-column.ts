@@ -21,6 +21,8 @@ export type PayloadToStore<P extends PayloadKind> = P extends 'u32'
     ? bigint | number
     : Uint8Array | string
 
+const encoder = new TextEncoder()
+
 /**
  * Payloads to store as a column.
  *
@@ -83,7 +85,6 @@ function listColumn(payloads: readonly PayloadInput[], definition: IndexDefiniti
     const numbers = numberColumn(payloadKind, payloads, (i) => unfit(payloads[i], i, definition))
     return { bytes: asBytes(numbers), width: numbers.BYTES_PER_ELEMENT }
   }
-  const encoder = new TextEncoder()
   const rows = Array.from(payloads, (payload, i) => {
     const row = typeof payload === 'string' ? encoder.encode(payload) : payload
     if (row instanceof Uint8Array && (width === undefined || row.length === width)) return row

@@ -204,9 +204,9 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
 
   /** Puts a payload in the place of all that the key has. */
   put(key: KeyInput<K>, payload: PayloadToStore<P>, options: CallOptions = {}): Promise<void> {
-    return this.#calls.begin('put', options, CALL_OPTIONS, async (known, bounds) => {
+    return this.#calls.begin('put', options, CALL_OPTIONS, (known, bounds) => {
       const item = { key: singleKey(key, 'put', known), payload: singlePayload(payload, known) }
-      await writeOne(this.#calls, { op: WriteOp.replace, ...item }, known, bounds)
+      return writeOne(this.#calls, { op: WriteOp.replace, ...item }, known, bounds, () => {})
     })
   }
 
@@ -217,13 +217,14 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    * @throws WarpdexError also `KEY_EXISTS` where `ifExists` is `error`
    */
   insert(key: KeyInput<K>, payload: PayloadToStore<P>, options: InsertOptions = {}): Promise<boolean> {
-    return this.#calls.begin('insert', options, INSERT_OPTIONS, async (known, bounds) => {
+    return this.#calls.begin('insert', options, INSERT_OPTIONS, (known, bounds) => {
       const { ifExists = 'add' } = options
       const op = ifExists === 'add' ? WriteOp.insert : WriteOp.insertIfAbsent
       const item = { op, key: singleKey(key, 'insert', known), payload: singlePayload(payload, known) }
-      const isStored = await writeOne(this.#calls, item, known, bounds)
-      if (isStored || ifExists !== 'error') return isStored
-      throw new WarpdexError('KEY_EXISTS', `key ${shown(key)} is in index "${this.name}" already`)
+      return writeOne(this.#calls, item, known, bounds, (isStored) => {
+        if (isStored || ifExists !== 'error') return isStored
+        throw new WarpdexError('KEY_EXISTS', `key ${shown(key)} is in index "${this.name}" already`)
+      })
     })
   }
 
@@ -234,15 +235,10 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    */
   delete(key: KeyInput<K>, options: DeleteOptions<P> = {}): Promise<boolean> {
     return this.#calls.begin('delete', options, DELETE_OPTIONS, (known, bounds) => {
-      const { payload } = options
-      const op = payload === undefined ? WriteOp.deleteKey : WriteOp.deletePair
-      const stored = singlePayload(payload === undefined ? noPayload(known) : payload, known)
-      return writeOne(
-        this.#calls,
-        { op, key: singleKey(key, 'delete', known), payload: stored },
-        known,
-        bounds,
-      )
+      const { payload = noPayload(known) } = options
+      const op = options.payload === undefined ? WriteOp.deleteKey : WriteOp.deletePair
+      const item = { op, key: singleKey(key, 'delete', known), payload: singlePayload(payload, known) }
+      return writeOne(this.#calls, item, known, bounds, (wasThere) => wasThere)
     })
   }
 

@@ -58,24 +58,25 @@ export interface WriteItem {
 /**
  * Makes a write of one item, in a request with others of the turn.
  *
- * @returns whether it changed something
+ * @param read what its outcome means
  * @throws WarpdexError also `BAD_REQUEST` where NaN was to be stored under
  */
-export function writeOne(
+export function writeOne<T>(
   calls: IndexCalls,
   { op, key, payload }: WriteItem,
   known: KnownIndex,
   bounds: Bounds,
-): Promise<boolean> {
+  read: (hasChanged: boolean) => T,
+): Promise<T> {
   const ops = { bytes: Uint8Array.of(op), width: 1 }
   const call = { op: 'write', count: 1, columns: { ops, keys: key, payloads: payload } } as const
   const send = (whole: Write, known: KnownIndex, bounds: Bounds) => sendWrite(calls, whole, known, bounds)
   return calls.shared.make(call, known, bounds, send, (codes, i) => {
     const code = codes[i]
-    if (code !== ResultCode.notANumber) return code !== ResultCode.exists && code !== ResultCode.notFound
-    // Nothing is stored under it, so that to delete it is right.
-    if (op === WriteOp.deleteKey || op === WriteOp.deletePair) return false
-    throw badRequest('NaN is no key')
+    // To delete what can never be stored is right.
+    const isDelete = op === WriteOp.deleteKey || op === WriteOp.deletePair
+    if (code === ResultCode.notANumber && !isDelete) throw badRequest('NaN is no key')
+    return read(code === ResultCode.inserted || code === ResultCode.replaced || code === ResultCode.deleted)
   })
 }
 
