@@ -1,0 +1,38 @@
+"""
+A client of warpdex, a GPU secondary-index server. `connect(url)` gives a blocking client, `warpdex.aio.connect(url)` one for asyncio.
+"""
+
+from . import aio
+from ._blocking import Client, Index, QueryResult, RangesPage, Relation, Scan, WriteBatch, connect
+from ._inputs import Blob
+from ._rows import ColumnBatch
+from .aio import Batch, ConnectOptions
+from .errors import BatchError, LoadCounts, LoadError, WarpdexError
+from .results import Entry, GetAllResult, GetResult, NextResult, Page, ResultCode, Rows
+
+__all__ = [
+    "Batch",
+    "BatchError",
+    "Blob",
+    "Client",
+    "ColumnBatch",
+    "ConnectOptions",
+    "Entry",
+    "GetAllResult",
+    "GetResult",
+    "Index",
+    "LoadCounts",
+    "LoadError",
+    "NextResult",
+    "Page",
+    "QueryResult",
+    "RangesPage",
+    "Relation",
+    "ResultCode",
+    "Rows",
+    "Scan",
+    "WarpdexError",
+    "WriteBatch",
+    "aio",
+    "connect",
+]

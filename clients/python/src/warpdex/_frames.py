@@ -1,0 +1,244 @@
+"""Frames of docs/protocol.md: requests to bytes, and bytes of replies to what they say."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import msgpack
+import numpy as np
+
+from . import _limits
+from ._columns import DTYPES, OFFSETS, Array
+from .errors import WarpdexError, bad_request
+
+PROTOCOL_VERSION = 2
+
+#: Operations on data by code, from 1 on.
+DATA_OPS = (
+    "get",
+    "getAll",
+    "count",
+    "getNext",
+    "scan",
+    "explain",
+    "insert",
+    "delete",
+    "write",
+    "load",
+)
+#: Columns by kind, from 1 on.
+COLUMN_KINDS = (
+    *("keys", "from", "to", "tokens", "sequences", "ops", "payloads", "after"),
+    *("found", "offsets", "counts", "more", "codes"),
+)
+#: Types of sections and columns, from 0 on.
+TYPES = ("u8", "u32", "u64", "i32", "i64", "f32", "f64", "bytes")
+STRATEGIES = ("sequential", "speculative", "hierarchical", "directed")
+RESOLUTIONS = ("serial", "reversed")
+MODES = ("append", "replace", "ifAbsent")
+
+REPLY, REVERSE, FROM_EXCLUSIVE, TO_EXCLUSIVE, WRITE_ID, WITH_SEQUENCES = 1, 2, 4, 8, 16, 32
+MODE_SHIFT = 8
+
+# Zeros, op, strategy, resolution, columns, id, handle, generation, flags, count, limit, deadline, write id.
+_HEAD = struct.Struct("<4x4BQ6IQ")
+# Kind, type, 0, bytes of the offsets, bytes of the values.
+_ENTRY = struct.Struct("<BBHII")
+_LENGTH = struct.Struct("<I")
+
+
+class WireColumn(NamedTuple):
+    """A column as it travels, or a section."""
+
+    type: str
+    values: Array
+    offsets: Array | None = None
+
+
+@dataclass(frozen=True)
+class DataRequest:
+    """A request for the data of one index, but for its columns' meaning."""
+
+    id: int
+    op: str
+    handle: int
+    generation: int
+    count: int
+    columns: Mapping[str, WireColumn]
+    limit: int = 0
+    deadline: int = 0
+    reverse: bool = False
+    from_exclusive: bool = False
+    to_exclusive: bool = False
+    with_sequences: bool = False
+    mode: str = "append"
+    strategy: str | None = None
+    resolution: str | None = None
+    write_id: int | None = None
+
+
+class Reply(NamedTuple):
+    """A server's answer: a control frame has fields and sections, a data frame columns. One has either an error or the others."""
+
+    id: int | None
+    fields: Mapping[str, Any]
+    columns: Mapping[str, WireColumn]
+    error: WarpdexError | None = None
+
+
+def encode_request(request: DataRequest) -> bytes:
+    """The frame of a request for data."""
+    parts: list[Any] = [b""]
+    entries = []
+    end = _align8(_HEAD.size + _ENTRY.size * len(request.columns))
+    head_bytes = end
+    for name, (kind, values, offsets) in request.columns.items():
+        cuts = 0 if offsets is None else offsets.nbytes
+        entries.append(
+            _ENTRY.pack(COLUMN_KINDS.index(name) + 1, TYPES.index(kind), 0, cuts, values.nbytes)
+        )
+        for part in (values,) if offsets is None else (offsets, values):
+            parts += (bytes(_align8(end) - end), np.ascontiguousarray(part))
+            end = _align8(end) + part.nbytes
+    _check_length(end)
+    head = _HEAD.pack(
+        DATA_OPS.index(request.op) + 1,
+        0 if request.strategy is None else STRATEGIES.index(request.strategy) + 1,
+        0 if request.resolution is None else RESOLUTIONS.index(request.resolution) + 1,
+        len(entries),
+        request.id,
+        request.handle,
+        request.generation,
+        _flags(request),
+        request.count,
+        request.limit,
+        request.deadline,
+        request.write_id or 0,
+    )
+    parts[0] = b"".join((head, *entries)).ljust(head_bytes, b"\0")
+    return b"".join(parts)
+
+
+def _flags(request: DataRequest) -> int:
+    return (
+        REVERSE * request.reverse
+        | FROM_EXCLUSIVE * request.from_exclusive
+        | TO_EXCLUSIVE * request.to_exclusive
+        | WITH_SEQUENCES * request.with_sequences
+        | (0 if request.write_id is None else WRITE_ID)
+        | MODES.index(request.mode) << MODE_SHIFT
+    )
+
+
+def encode_control(
+    header: Mapping[str, Any], sections: Mapping[str, WireColumn] | None = None
+) -> bytes:
+    """The frame of a control request. Fields that are None are left out."""
+    given = {name: value for name, value in header.items() if value is not None}
+    sections = sections or {}
+    # The header holds offsets that depend on its own length: guess where the sections start, and mend a short guess.
+    start = _align8(48 + 40 * len(sections)) if sections else 0
+    while True:
+        table: list[dict[str, Any]] = []
+        parts: list[Any] = []
+        end = start
+        for name, (kind, values, _) in sections.items():
+            offset = _align8(end)
+            parts += [bytes(offset - end), np.ascontiguousarray(values)]
+            end = offset + values.nbytes
+            table.append({"name": name, "type": kind, "offset": offset, "length": values.nbytes})
+        try:
+            packed = msgpack.packb({**given, "sections": table})
+        except (TypeError, ValueError, OverflowError) as error:
+            raise bad_request(f"a request cannot hold this: {error}") from error
+        if len(packed) > _limits.HEADER_BYTES:
+            message = (
+                f"the frame header has {len(packed)} bytes; {_limits.HEADER_BYTES} are allowed"
+            )
+            raise WarpdexError("TOO_LARGE", message)
+        header_end = _LENGTH.size + len(packed)
+        if not sections or header_end <= start:
+            break
+        start = _align8(header_end)
+    _check_length(end)
+    head = (_LENGTH.pack(len(packed)) + packed).ljust(start, b"\0")
+    return b"".join((head, *parts))
+
+
+def decode_reply(frame: bytes) -> Reply:
+    """
+    Reads a server's frame. Columns and sections are views of its memory.
+    Raises `WarpdexError` for what is no frame of a reply.
+    """
+    try:
+        if frame[:4] == b"\0\0\0\0":
+            return _decode_data(frame)
+        return _decode_control(frame)
+    except WarpdexError:
+        raise
+    except Exception as error:  # Whatever bytes that are no frame lead to, in msgpack too.
+        raise bad_request(f"{type(error).__name__}: {error}") from error
+
+
+def _decode_data(frame: bytes) -> Reply:
+    _, _, _, count, id, _, _, flags, *_ = _HEAD.unpack_from(frame)
+    if flags & REPLY == 0:
+        raise ValueError("a reply lacks its flag")
+    end = _HEAD.size + _ENTRY.size * count
+    columns = {}
+    for i in range(count):
+        kind, type, _, cuts, length = _ENTRY.unpack_from(frame, _HEAD.size + _ENTRY.size * i)
+        offsets = None
+        if cuts > 0:
+            offsets = _view(frame, OFFSETS, _align8(end), cuts)
+            end = _align8(end) + cuts
+        values = _view(frame, DTYPES[TYPES[type]], _align8(end), length)
+        end = _align8(end) + length
+        columns[COLUMN_KINDS[kind - 1]] = WireColumn(TYPES[type], values, offsets)
+    return Reply(id, {}, columns)
+
+
+def _decode_control(frame: bytes) -> Reply:
+    header, sections = decode_control(frame)
+    id = header.pop("id")
+    if header.pop("ok") is True:
+        return Reply(id, header, sections)
+    error = header["error"]
+    return Reply(id, {}, {}, WarpdexError(str(error["code"]), str(error["message"])))
+
+
+def decode_control(frame: bytes) -> tuple[dict[str, Any], dict[str, WireColumn]]:
+    """The header of a control frame without its table of sections, and the sections, which are views of the frame's memory."""
+    (length,) = _LENGTH.unpack_from(frame)
+    if length > min(_limits.REPLY_HEADER_BYTES, len(frame) - _LENGTH.size):
+        raise ValueError("the header is cut off, or too long")
+    header = msgpack.unpackb(memoryview(frame)[_LENGTH.size : _LENGTH.size + length])
+    if not isinstance(header, dict):
+        raise ValueError("the header is no map")
+    sections = {
+        section["name"]: WireColumn(
+            section["type"],
+            _view(frame, DTYPES[section["type"]], section["offset"], section["length"]),
+        )
+        for section in header.pop("sections", ())
+    }
+    return header, sections
+
+
+def _view(frame: bytes, dtype: np.dtype[Any], offset: int, length: int) -> Array:
+    if length == 0:
+        return np.empty(0, dtype)
+    return np.frombuffer(frame, dtype, length // dtype.itemsize, offset)
+
+
+def _check_length(length: int) -> None:
+    if length > _limits.FRAME_BYTES:
+        message = f"the frame has {length} bytes; {_limits.FRAME_BYTES} are allowed"
+        raise WarpdexError("TOO_LARGE", message)
+
+
+def _align8(length: int) -> int:
+    return (length + 7) // 8 * 8

@@ -1,0 +1,24 @@
+"""The client for asyncio: `client = await connect(url)`."""
+
+from ._client import Client, connect
+from ._connection import ConnectOptions
+from ._index import Index
+from ._load import Batch
+from ._ranges_page import RangesPage
+from ._relation import Relation
+from ._result import QueryResult
+from ._scan import Scan
+from ._write_batch import WriteBatch
+
+__all__ = [
+    "Batch",
+    "Client",
+    "ConnectOptions",
+    "Index",
+    "QueryResult",
+    "RangesPage",
+    "Relation",
+    "Scan",
+    "WriteBatch",
+    "connect",
+]

@@ -1,0 +1,207 @@
+"""A server's client, for asyncio."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from ._connection import Connection, ConnectOptions
+from ._index import Index
+from ._index_calls import IndexCalls
+from ._relation import Relation
+from ._result import QueryResult, Tree, ask_query
+
+
+class Client:
+    """
+    A server's client. Any number of calls may be under way; those to one index are carried out in the order in which they begin. After a lost
+    connection it connects again: reads are sent again, writes once more under the same write id (which the server applies once), and
+    what creates or drops something fails with `CONNECTION_LOST`. `deadline` of a method is in seconds.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._indexes: dict[str, Index] = {}
+        self._calls: dict[str, IndexCalls] = {}
+        self._relations: dict[str, Relation] = {}
+
+    @property
+    def server(self) -> Mapping[str, Any]:
+        """What the server said of itself when the connection was last made."""
+        return self._connection.server
+
+    def index(self, name: str) -> Index:
+        """An index by name. Nothing is sent: the first call on it says whether it exists."""
+        if name not in self._indexes:
+            self._calls[name] = IndexCalls(self._connection, name)
+            self._indexes[name] = Index(self._calls[name])
+        return self._indexes[name]
+
+    async def create_index(
+        self,
+        name: str,
+        key_type: str,
+        payload_kind: str,
+        *,
+        unique: bool = False,
+        if_not_exists: bool = False,
+        deadline: float | None = None,
+        **layout: Any,
+    ) -> Index:
+        """
+        Creates an index. With `if_not_exists` an equal index that is there already is right. `layout` may have structure, layout, allocation,
+        partitionLevels and linked, as docs/protocol.md has them. Raises `INDEX_EXISTS`.
+        """
+        types = {"keyType": key_type, "payloadKind": payload_kind, "unique": unique}
+        fields = {"index": name, **types, "ifNotExists": if_not_exists, **layout}
+        await self._for_index(name, "createIndex", fields, deadline)
+        return self.index(name)
+
+    async def drop_index(
+        self, name: str, *, if_exists: bool = False, deadline: float | None = None
+    ) -> bool:
+        """Drops an index with all that it holds. Returns whether it was there. Raises `UNKNOWN_INDEX`."""
+        fields = {"index": name, "ifExists": if_exists}
+        reply = await self._for_index(name, "dropIndex", fields, deadline)
+        if name in self._calls:
+            self._calls[name].definition.forget()
+        return bool(reply["dropped"])
+
+    async def list_indexes(self, *, deadline: float | None = None) -> Sequence[Mapping[str, Any]]:
+        """The definitions of all indexes."""
+        indexes: Sequence[Mapping[str, Any]] = (await self._request("listIndexes", {}, deadline))[
+            "indexes"
+        ]
+        return indexes
+
+    def relation(self, name: str) -> Relation:
+        """A relation by name. Nothing is sent: the first call on it says whether it exists."""
+        return self._relations.setdefault(name, Relation(self._connection, name))
+
+    async def create_relation(
+        self,
+        name: str,
+        columns: Mapping[str, str] | Sequence[Mapping[str, Any]],
+        *,
+        if_not_exists: bool = False,
+        deadline: float | None = None,
+    ) -> Relation:
+        """
+        Creates a relation. Columns are types by name, a nullable one's with a question mark as in `{"id": "u64", "city": "string?"}`, or maps
+        as docs/protocol.md has them. Raises `RELATION_EXISTS`.
+        """
+        fields = {"relation": name, "columns": _columns(columns), "ifNotExists": if_not_exists}
+        await self._request("createRelation", fields, deadline)
+        return self.relation(name)
+
+    async def drop_relation(
+        self, name: str, *, if_exists: bool = False, deadline: float | None = None
+    ) -> bool:
+        """Drops a relation with all its rows. Returns whether it was there. Raises `UNKNOWN_RELATION`."""
+        self.relation(name).forget()
+        reply = await self._request(
+            "dropRelation", {"relation": name, "ifExists": if_exists}, deadline
+        )
+        return bool(reply["dropped"])
+
+    async def list_relations(self, *, deadline: float | None = None) -> Sequence[Mapping[str, Any]]:
+        """The definitions of all relations."""
+        relations: Sequence[Mapping[str, Any]] = (
+            await self._request("listRelations", {}, deadline)
+        )["relations"]
+        return relations
+
+    async def stats(self, *, deadline: float | None = None) -> Mapping[str, Any]:
+        """Figures of the server, its indexes and its relations."""
+        return await self._request("stats", {}, deadline)
+
+    async def snapshot(
+        self, name: str | None = None, *, deadline: float | None = None
+    ) -> Sequence[Mapping[str, Any]]:
+        """Takes a snapshot of one index, or of all indexes and relations, so that a restart need not replay their logs."""
+        fields = {"index": name}
+        reply = await self._for_index(name or "", "snapshot", fields, deadline)
+        snapshots: Sequence[Mapping[str, Any]] = reply["snapshots"]
+        return snapshots
+
+    async def back_up(
+        self, name: str | None = None, *, deadline: float | None = None
+    ) -> Mapping[str, Any]:
+        """Makes a backup of all indexes on the server's host while requests go on; by default its folder's name tells the time."""
+        return await self._request("backup", {"name": name}, deadline)
+
+    async def calibration(
+        self, *, again: bool = False, deadline: float | None = None
+    ) -> Mapping[str, Any]:
+        """What the costs that the server plans by were measured to be; `again` measures anew, which takes seconds."""
+        return await self._request("calibrate", {"again": again}, deadline)
+
+    def query(self, query: Tree, *, deadline: float | None = None) -> QueryResult:
+        """
+        A query over relations: a tree as docs/queries.md describes it. Nothing is sent before its result is read; the deadline is that of
+        each batch.
+        """
+        return QueryResult(self._connection, query, deadline)
+
+    async def explain_query(
+        self, query: Tree, *, deadline: float | None = None
+    ) -> Mapping[str, Any]:
+        """Carries a query out, and says what each of its operators did. Its rows are dropped."""
+        until = self._connection.until(deadline)
+        fields, _ = await ask_query(self._connection, query, {"explain": True}, until)
+        explanation: Mapping[str, Any] = fields["explanation"]
+        return explanation
+
+    async def close(self, *, now: bool = False) -> None:
+        """Closes the client, after all calls are answered that were made before; with `now` they fail with `CANCELLED`."""
+        for calls in self._calls.values():
+            calls.lane.flush()
+        await self._connection.close(now)
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def _request(
+        self, op: str, fields: Mapping[str, Any], deadline: float | None
+    ) -> Mapping[str, Any]:
+        until = self._connection.until(deadline)
+        return (await self._connection.request(op, fields, until))[0]
+
+    async def _for_index(
+        self, name: str, op: str, fields: Mapping[str, Any], deadline: float | None
+    ) -> Mapping[str, Any]:
+        """Sends a request for an index after what was called on it before."""
+        calls = self._calls.get(name)
+        if calls is None:
+            return await self._request(op, fields, deadline)
+        return await calls.control(op, fields, deadline)
+
+
+async def connect(url: str, **options: Any) -> Client:
+    """
+    Connects to a server, at a URL such as `ws://127.0.0.1:7070`, `wss://…` or `ws+unix:/run/warpdex.sock`; options are those of
+    `ConnectOptions`. Raises `WarpdexError`: `CONNECTION_LOST` when there is no answer, `UNAUTHORISED`, `BAD_REQUEST`.
+    """
+    connection = Connection(url, ConnectOptions(**options))
+    await connection.open()
+    return Client(connection)
+
+
+def _columns(
+    columns: Mapping[str, str] | Sequence[Mapping[str, Any]],
+) -> Sequence[Mapping[str, Any]]:
+    if not isinstance(columns, Mapping):
+        return columns
+    return [
+        {"name": name, "type": type.removesuffix("?"), "nullable": type.endswith("?")}
+        for name, type in columns.items()
+    ]
