@@ -100,6 +100,9 @@ export type TypedNode = {
   | { readonly op: 'limit'; readonly input: TypedNode; readonly rows: number; readonly offset: number }
 )
 
+/** The checked nodes of an operator. */
+export type NodeOf<Op extends TypedNode['op']> = Extract<TypedNode, { op: Op }>
+
 /** The inputs of a node, the left one first. */
 export function inputsOf(node: TypedNode): readonly TypedNode[] {
   if (node.op === 'scan') return []

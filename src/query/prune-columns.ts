@@ -1,5 +1,10 @@
-import { columnsRead, mapColumns, type TypedExpression, type TypedNode } from '../../protocol/query/typed.js'
-import type { NodeOf } from './node-of.js'
+import {
+  columnsRead,
+  mapColumns,
+  type NodeOf,
+  type TypedExpression,
+  type TypedNode,
+} from '../../protocol/query/typed.js'
 
 /** A node without columns that nobody needs, and the numbers that those it has left had before, ascending. */
 interface Pruned {

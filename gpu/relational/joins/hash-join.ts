@@ -1,7 +1,7 @@
 import type { Device, Kernels } from '../../device/device.js'
 import type { Scratch } from '../../memory/scratch.js'
-import type { DeviceWord, KeyWords, Primitives } from '../../primitives/primitives.js'
-import { type DeviceWork, movedToSort } from '../query/device-work.js'
+import type { DeviceWord, KeyWords } from '../../primitives/primitives.js'
+import type { DeviceWork } from '../query/device-work.js'
 import type { JoinSide } from './join-types.js'
 import type { Matches, Roles } from './matches.js'
 
@@ -22,12 +22,10 @@ export interface HashMatches extends Matches {
 
 /** The radix-partitioned hash join (`hash-join.wesl`). */
 export class HashJoin {
-  readonly #primitives: Primitives
   readonly #keyWords: KeyWords
   readonly #kernels: Kernels<'hash_keys' | 'find_partitions' | 'match_items'>
 
-  constructor(device: Device, primitives: Primitives, keyWords: KeyWords) {
-    this.#primitives = primitives
+  constructor(device: Device, keyWords: KeyWords) {
     this.#keyWords = keyWords
     const entryPoints = ['hash_keys', 'find_partitions', 'match_items'] as const
     this.#kernels = device.kernels('relational/joins/hash-join', entryPoints, { wide: keyWords === 2 })
@@ -51,7 +49,7 @@ export class HashJoin {
     const params = { probes: probe.count, count: build.count, bits }
     recorder.dispatch(this.#kernels.find_partitions, { ...keys, partitions, items }, params, count)
     const total = { buffer: itemsBefore, index: count }
-    this.#primitives.scan(recorder, scratch, items, itemsBefore, count, total)
+    work.kernels.primitives.scan(recorder, scratch, items, itemsBefore, count, total)
     const rows = { buildRows: build.rows, groupedRows: grouped }
     const buffers = { ...keys, knownPartitions: partitions, itemsBefore, ...rows, ...runs }
     const mostItems = count + Math.floor(probe.count / ITEM_PROBES)
@@ -67,8 +65,7 @@ export class HashJoin {
     const quads = Math.ceil((count * keyWords) / 4)
     work.recorder.dispatch(this.#kernels.hash_keys, { keys, hashes }, { count: quads }, quads)
     work.moves({ read: 4 * count * keyWords, written: 4 * count * keyWords })
-    const sorted = this.#primitives.sort(work.recorder, scratch, hashes, undefined, count, keyWords, { bits })
-    work.moves(movedToSort(count, keyWords, { bits }))
+    const sorted = work.sort({ keys: hashes, values: undefined }, count, keyWords, { bits }, scratch)
     return { keys: sorted.keys, rows: sorted.values, count }
   }
 }

@@ -3,7 +3,7 @@ import type { Device } from '../../device/device.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { KeyWords, Primitives, SortOptions } from '../../primitives/primitives.js'
-import { type DeviceWork, type Moved, movedToSort } from '../query/device-work.js'
+import type { DeviceWork, Moved } from '../query/device-work.js'
 import { Expansion } from './expand.js'
 import { HashJoin } from './hash-join.js'
 import { IndexJoin } from './index-join.js'
@@ -49,7 +49,6 @@ const BYTE_BITS = 8
  * lengths are counted (`JoinResult.count`), and pairs are written in passes (`Expansion`).
  */
 export class Joins {
-  readonly #primitives: Primitives
   readonly #parts: ResultParts
   readonly #algorithms: Readonly<Record<KeyWords, Algorithms>>
 
@@ -63,10 +62,9 @@ export class Joins {
       ninlj: new NestedLoopJoin(device, keyWords),
       inlj: new IndexJoin(device, keyWords),
       smj: new SortMerge(device, keyWords),
-      hj: new HashJoin(device, primitives, keyWords),
+      hj: new HashJoin(device, keyWords),
     })
     const expansion = new Expansion(device, primitives, tallies, slicePairs)
-    this.#primitives = primitives
     this.#parts = { tallies, expansion }
     this.#algorithms = { 1: algorithms(1), 2: algorithms(2) }
   }
@@ -177,8 +175,7 @@ export class Joins {
   }
 
   #sort({ work, scratch, keyWords }: Finding, { keys, count }: JoinSide, bits: SortOptions): Ordered {
-    const sorted = this.#primitives.sort(work.recorder, scratch, keys, undefined, count, keyWords, bits)
-    work.moves(movedToSort(count, keyWords, bits))
+    const sorted = work.sort({ keys, values: undefined }, count, keyWords, bits, scratch)
     return { keys: sorted.keys, rows: sorted.values, count }
   }
 }

@@ -1,8 +1,6 @@
 import { LIMITS } from '../../../protocol/limits.js'
-import type { DeviceMemory } from '../../memory/page-run.js'
-import { evaluateRows } from '../expressions/evaluate.js'
 import type { DeviceWork } from '../query/device-work.js'
-import type { RowNumbers } from '../query/fetch.js'
+import { valueWords } from '../query/query-column.js'
 import type { Table } from '../query/table.js'
 import type { StringDictionary } from '../string-dictionary.js'
 import type { TreeProbe } from './tree-index.js'
@@ -11,6 +9,9 @@ import type { TreeProbe } from './tree-index.js'
 const MOST_STRINGS_A_ROW = 4
 /** Strings that are looked for at most: all of them go to the device. */
 const MOST_STRINGS = 2 ** 16
+
+/** The plan of a selection by one condition. */
+const ONE_KERNEL = { kernels: [{ groups: [[0]], hands: 'rows' }] } as const
 
 /**
  * The keys of a table's rows as an index has them: the values of a column, or of strings their numbers; nulls are not looked for.
@@ -25,25 +26,15 @@ export async function treeProbe(
   if (type === 'string' && (strings === undefined || !paysByStrings(strings, table.rows))) return undefined
   const whole = table.dense(work, column)
   if (whole.validity === undefined) return { keys: whole.values, count: table.rows, strings }
-  const [flags] = await evaluateRows(work, { count: table.rows }, [
-    (code) => code.computed('u32', `select(0u, 1u, ${code.hasValue({ source: whole, rows: undefined })})`),
-  ])
-  const { numbers, count } = await selectFlagged(work, flags!.values, table.rows)
+  const present = { intervals: [{ low: 0n, high: 2n ** BigInt(32 * valueWords(type)) - 1n }], nulls: false }
+  const conditions = [{ kind: 'values', column: 0, set: present }] as const
+  const { selections } = work.kernels
+  const { rows, count } = await selections.run(work, [whole], table.rows, conditions, ONE_KERNEL, {
+    kind: 'rows',
+  })
+  const numbers = { buffer: rows!, outer: false, ascending: true }
   const { values } = table.pick(work, numbers, count).dense(work, column)
-  return { keys: values, count, strings, rows: numbers.buffer }
-}
-
-/** The positions of the flags that are not 0, ascending, and how many they are. */
-async function selectFlagged(
-  work: DeviceWork,
-  flags: DeviceMemory,
-  count: number,
-): Promise<{ readonly numbers: RowNumbers; readonly count: number }> {
-  const buffer = work.words(count)
-  const total = { buffer: work.words(1), index: 0 }
-  work.kernels.primitives.compact(work.recorder, work.scratch, flags, count, buffer, total)
-  const [selected] = await work.read([total])
-  return { numbers: { buffer, outer: false, ascending: true }, count: selected! }
+  return { keys: values, count, strings, rows: rows! }
 }
 
 /** Whether all strings of a dictionary can be looked for, and are not too many for that; keys have a length that they may have. */

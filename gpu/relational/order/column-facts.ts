@@ -69,30 +69,35 @@ export class KnownFacts {
     return this.#measured.get(column) ?? chosenFacts(column.rows, this.#ofSource(column.source))
   }
 
-  /** What is known of a whole column of a relation. */
-  ofWhole(source: QueryColumn): ColumnFacts | undefined {
-    const stored = this.#stored.get(source)
-    return stored?.kept.get(stored.name)
-  }
-
+  /** What is found of a whole column of a relation is kept with that. */
   learn(column: TableColumn, facts: ColumnFacts): void {
-    this.#measured.set(column, facts)
-  }
-
-  learnWhole(source: QueryColumn, facts: ColumnFacts): void {
-    const stored = this.#stored.get(source)
-    stored?.kept.set(stored.name, facts)
+    const stored = this.#stored.get(column.source)
+    if (stored === undefined || column.rows !== undefined) this.#measured.set(column, facts)
+    else stored.kept.set(stored.name, facts)
   }
 
   isMeasured(column: TableColumn): boolean {
-    return this.#measured.has(column)
+    return (
+      this.#measured.has(column) || (column.rows === undefined && this.#kept(column.source) !== undefined)
+    )
+  }
+
+  #kept(source: QueryColumn): ColumnFacts | undefined {
+    const stored = this.#stored.get(source)
+    return stored?.kept.get(stored.name)
   }
 
   #ofSource(source: QueryColumn): ColumnFacts {
     const from = this.#drawn.get(source)
     if (from !== undefined) return chosenFacts(SOME_ROWS, this.of(from))
-    return this.ofWhole(source) ?? assumedFacts(source)
+    return this.#kept(source) ?? assumedFacts(source)
   }
+}
+
+/** A column that is measured, and how many rows it has. */
+interface Measured {
+  readonly column: TableColumn
+  readonly rows: number
 }
 
 /** Rows from which on it is worth a round trip to learn of a column that no relation keeps: where a round trip takes long, sorting is fast. */
@@ -115,26 +120,19 @@ export async function factsOf(
 }
 
 /** As `factsOf`, of columns of several tables; `work.facts` has them then. */
-export async function learnFacts(
-  work: DeviceWork,
-  asked: readonly { readonly column: TableColumn; readonly rows: number }[],
-): Promise<void> {
+export async function learnFacts(work: DeviceWork, asked: readonly Measured[]): Promise<void> {
   const { facts } = work
   const least = work.device.facts.software ? MEASURED_ROWS.software : MEASURED_ROWS.hardware
-  const learnt = new Map<QueryColumn | TableColumn, Measured>()
+  const measured = new Map<QueryColumn | TableColumn, Measured>()
   for (const { column, rows } of asked) {
     const source = facts.origin(column.source)
     const relation = facts.originOf(source)?.relation
-    if (relation !== undefined) {
-      const whole = { source, rows: undefined }
-      if (facts.ofWhole(source) !== undefined || learnt.has(source)) continue
-      const learn = (known: ColumnFacts) => facts.learnWhole(source, known)
-      learnt.set(source, { column: whole, rows: relation.rows, learn })
-    } else if (rows >= least && !facts.isMeasured(column) && !learnt.has(column)) {
-      learnt.set(column, { column, rows, learn: (known) => facts.learn(column, known) })
-    }
+    if (relation !== undefined)
+      measured.set(source, { column: { source, rows: undefined }, rows: relation.rows })
+    else if (rows >= least) measured.set(column, { column, rows })
   }
-  await work.kernels.columnFacts.measure(work, [...learnt.values()])
+  const unknown = [...measured.values()].filter(({ column }) => !facts.isMeasured(column))
+  await work.kernels.columnFacts.measure(work, unknown)
 }
 
 /** What is known of the values of several columns together. */
@@ -173,12 +171,6 @@ function chosenFacts(
   }
 }
 
-interface Measured {
-  readonly column: TableColumn
-  readonly rows: number
-  readonly learn: (facts: ColumnFacts) => void
-}
-
 /** Values that an invocation looks at. */
 const ROWS_PER_INVOCATION = 32
 
@@ -209,10 +201,12 @@ export class ColumnMeasurer {
       buffer: this.#record(work, column, rows),
       bytes: FACT_WORDS * 4,
     }))
-    for (const { rows, learn } of measured) if (rows === 0) learn(NO_ROWS)
+    for (const { column, rows } of measured) if (rows === 0) work.facts.learn(column, NO_ROWS)
     if (filled.length === 0) return
     const read = await work.readColumns(outputs)
-    for (const [i, { learn }] of filled.entries()) learn(factsFrom(aligned(read[i]!, Uint32Array)))
+    for (const [i, { column }] of filled.entries()) {
+      work.facts.learn(column, factsFrom(aligned(read[i]!, Uint32Array)))
+    }
   }
 
   #record(work: DeviceWork, { source, rows: chosen }: TableColumn, count: number): DeviceMemory {

@@ -1,5 +1,5 @@
 import type { DeviceMemory } from '../../memory/page-run.js'
-import { type DeviceWork, movedToSort } from '../query/device-work.js'
+import type { DeviceWork } from '../query/device-work.js'
 import type { Table } from '../query/table.js'
 import { factsOf } from './column-facts.js'
 import { type PackedKey, packKeys } from './packed-keys.js'
@@ -44,9 +44,7 @@ export function sortKeys(work: DeviceWork, keys: readonly PackedKey[], rows: num
       primitives.gather(work.recorder, column, last.order, sortable, rows, keyWords)
       work.moves({ read: 4 * rows * (keyWords + 1) })
     }
-    const { recorder, scratch } = work
-    const sorted = primitives.sort(recorder, scratch, sortable, last?.order, rows, keyWords, { bits })
-    work.moves(movedToSort(rows, keyWords, { bits }))
+    const sorted = work.sort({ keys: sortable, values: last?.order }, rows, keyWords, { bits })
     last = { order: sorted.values, sorted: sorted.keys }
   }
   return last

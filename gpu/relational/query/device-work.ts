@@ -6,6 +6,7 @@ import type { Recorder } from '../../device/recorder.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
 import type { DeviceWord, KeyWords, SortOptions } from '../../primitives/primitives.js'
+import type { SortedPairs, UnsortedPairs } from '../../primitives/sort.js'
 import { KnownFacts } from '../order/column-facts.js'
 import type { QueryKernels } from './query-kernels.js'
 
@@ -142,6 +143,21 @@ export class DeviceWork {
     return buffer
   }
 
+  /** Sorts as `Primitives.sort` does. Each pass of a byte reads the keys twice, to count digits and to move the pairs. */
+  sort(
+    { keys, values }: UnsortedPairs,
+    count: number,
+    keyWords: KeyWords,
+    options: SortOptions = {},
+    scratch: Scratch = this.scratch,
+  ): SortedPairs {
+    const { bits = 32 * keyWords, from = 0 } = options
+    const bytes = 4 * count * Math.ceil((bits - from) / 8)
+    this.moves({ read: bytes * (2 * keyWords + 1), written: bytes * (keyWords + 1) })
+    const { primitives } = this.kernels
+    return primitives.sort(this.recorder, scratch, keys, values, count, keyWords, options)
+  }
+
   /** Hands what was recorded to the lane of the scratch memory. */
   submit(): void {
     // Work that the device refuses is not handed to it again with what comes next.
@@ -262,16 +278,6 @@ export class DeviceWork {
     }
     return read
   }
-}
-
-/** What a sort reads and writes: each pass of a byte reads the keys twice, to count digits and to move the pairs. */
-export function movedToSort(
-  count: number,
-  keyWords: KeyWords,
-  { bits = 32 * keyWords, from = 0 }: SortOptions,
-): Moved {
-  const bytes = 4 * count * Math.ceil((bits - from) / 8)
-  return { read: bytes * (2 * keyWords + 1), written: bytes * (keyWords + 1) }
 }
 
 /** Whether something takes more memory than the query may have, or than a buffer can be. */

@@ -3,7 +3,7 @@ import type { ScanColumns } from '../../index/read/scan-result.js'
 import type { IndexStructure } from '../../index-structure.js'
 import type { KeyColumn } from '../../keys/key-column.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
-import { type DeviceWork, movedToSort } from '../query/device-work.js'
+import type { DeviceWork } from '../query/device-work.js'
 import { bitsFor } from '../query/query-column.js'
 import { asksForNaN, type IndexKeys, indexKeys, type KeyCondition } from './index-keys.js'
 
@@ -106,10 +106,7 @@ async function rowsOfKeys(
   // Payloads of one key are in the order in which rows were appended.
   const isSorted = keys.pointCount === 1 && keys.rangeCount === 0
   if (isSorted || total < 2) return { buffer: gathered, count: total }
-  const { primitives } = work.kernels
-  const bits = { bits: bitsFor(rows) }
-  const sorted = primitives.sort(work.recorder, work.scratch, gathered, undefined, total, 1, bits)
-  work.moves(movedToSort(total, 1, bits))
+  const sorted = work.sort({ keys: gathered, values: undefined }, total, 1, { bits: bitsFor(rows) })
   return { buffer: sorted.keys, count: total }
 }
 

@@ -6,11 +6,17 @@ import { evaluateCondition } from '../expressions/evaluate.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { bytesOf, type QueryColumn, ROW_BYTES, valueWords } from '../query/query-column.js'
 import { Table } from '../query/table.js'
-import { columnsOf } from './condition-columns.js'
 import type { Emit, Emitted, Wanted } from './emit.js'
 import type { Entries, Marked } from './mark.js'
 import type { Groups, Test } from './predicate.js'
-import type { Condition, KernelPlan, Selected, SelectionOutput, SelectionPlan } from './selection-types.js'
+import {
+  type Condition,
+  columnsOf,
+  type KernelPlan,
+  type Selected,
+  type SelectionOutput,
+  type SelectionPlan,
+} from './selection-types.js'
 import { anyTest, type MatchBy, type Matching, marksTest, matchTest, valuesTest } from './tests.js'
 
 /** Rows that a selection begins from, such as those that an index gave: each once. The result has their order. */

@@ -1,5 +1,5 @@
 import type { MatchKind } from '../../../protocol/query/tree.js'
-import type { TypedExpression } from '../../../protocol/query/typed.js'
+import { columnsRead, type TypedExpression } from '../../../protocol/query/typed.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import type { ValueSet } from '../expressions/value-sets.js'
 import type { QueryColumn } from '../query/query-column.js'
@@ -27,6 +27,18 @@ export type Condition =
     }
   | { readonly kind: 'any'; readonly branches: readonly (readonly Condition[])[] }
   | { readonly kind: 'expression'; readonly expression: TypedExpression }
+
+/** Numbers of the columns that a condition looks at, each as often as it does. */
+export function columnsOf(condition: Condition): number[] {
+  switch (condition.kind) {
+    case 'any':
+      return condition.branches.flat().flatMap(columnsOf)
+    case 'expression':
+      return columnsRead(condition.expression)
+    default:
+      return [condition.column]
+  }
+}
 
 /**
  * One kernel of a plan (Sitaridi and Ross §3.1): numbers of conditions in the order in which they are evaluated. Those of a group are all

@@ -1,6 +1,5 @@
 import { isFound } from '../../../gpu/relational/query/dictionaries.js'
-import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
-import type { Condition } from '../../../gpu/relational/selection/selection-types.js'
+import { type Condition, columnsOf } from '../../../gpu/relational/selection/selection-types.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { columnsRead, type TypedExpression } from '../../../protocol/query/typed.js'
 import type { Implied } from '../conditions/normalise.js'

@@ -1,5 +1,4 @@
-import { columnsRead, type TypedExpression } from '../../../protocol/query/typed.js'
-import type { NodeOf } from '../node-of.js'
+import { columnsRead, type NodeOf, type TypedExpression } from '../../../protocol/query/typed.js'
 import { distinctRows } from './distinct-rows.js'
 import { COMMON_ROWS } from './key-matches.js'
 import {

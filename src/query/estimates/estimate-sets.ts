@@ -1,5 +1,5 @@
 import type { JoinKind } from '../../../protocol/query/tree.js'
-import type { NodeOf } from '../node-of.js'
+import type { NodeOf } from '../../../protocol/query/typed.js'
 import { distinctRows } from './distinct-rows.js'
 import { estimateDistinct } from './estimate-groups.js'
 import { estimateJoin } from './estimate-join.js'

@@ -1,8 +1,6 @@
-import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
-import type { Condition } from '../../../gpu/relational/selection/selection-types.js'
-import { columnsRead, type TypedExpression } from '../../../protocol/query/typed.js'
+import { type Condition, columnsOf } from '../../../gpu/relational/selection/selection-types.js'
+import { columnsRead, type NodeOf, type TypedExpression } from '../../../protocol/query/typed.js'
 import { normalise } from '../conditions/normalise.js'
-import type { NodeOf } from '../node-of.js'
 import { bitsOf, shareOfAll } from './condition-shares.js'
 import { COMMON_ROWS } from './key-matches.js'
 import {

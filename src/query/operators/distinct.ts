@@ -1,5 +1,5 @@
 import { distinctTable } from '../../../gpu/relational/group/group-table.js'
-import type { NodeOf } from '../node-of.js'
+import type { NodeOf } from '../../../protocol/query/typed.js'
 import type { QueryRun } from '../query-run.js'
 import { collect, type Tables } from './tables.js'
 

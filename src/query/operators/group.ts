@@ -10,10 +10,10 @@ import {
   argumentsOf,
   columnsRead,
   mapColumns,
+  type NodeOf,
   type TypedExpression,
   type TypedNode,
 } from '../../../protocol/query/typed.js'
-import type { NodeOf } from '../node-of.js'
 import type { QueryRun } from '../query-run.js'
 import { collect, type Tables } from './tables.js'
 import { where } from './where.js'

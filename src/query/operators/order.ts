@@ -1,5 +1,5 @@
 import { orderRows } from '../../../gpu/relational/order/row-order.js'
-import type { NodeOf } from '../node-of.js'
+import type { NodeOf } from '../../../protocol/query/typed.js'
 import type { QueryRun } from '../query-run.js'
 import { collect, type Tables } from './tables.js'
 

@@ -1,4 +1,4 @@
-import type { NodeOf } from '../node-of.js'
+import type { NodeOf } from '../../../protocol/query/typed.js'
 import type { QueryRun } from '../query-run.js'
 import { type Reading, selectTable } from '../selection/select-table.js'
 import type { Tables } from './tables.js'

@@ -1,9 +1,9 @@
-import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
-import type {
-  Condition,
-  SelectionCosts,
-  SelectionOutput,
-  SelectionPlan,
+import {
+  type Condition,
+  columnsOf,
+  type SelectionCosts,
+  type SelectionOutput,
+  type SelectionPlan,
 } from '../../../gpu/relational/selection/selection-types.js'
 import type { MatchBy } from '../../../gpu/relational/selection/selections.js'
 import type { ColumnFacts } from '../conditions/column-domain.js'

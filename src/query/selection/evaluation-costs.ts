@@ -1,11 +1,11 @@
 import { FEW_INTERVALS, TABLE_BITS } from '../../../gpu/relational/expressions/within.js'
 import { valueWords } from '../../../gpu/relational/query/query-column.js'
-import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
-import type {
-  ColumnWidth,
-  Condition,
-  SelectionCosts,
-  ValueSet,
+import {
+  type ColumnWidth,
+  type Condition,
+  columnsOf,
+  type SelectionCosts,
+  type ValueSet,
 } from '../../../gpu/relational/selection/selection-types.js'
 import type { StringDictionary } from '../../../gpu/relational/string-dictionary.js'
 import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'

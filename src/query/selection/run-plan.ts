@@ -2,8 +2,11 @@ import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import { evaluateCondition } from '../../../gpu/relational/expressions/evaluate.js'
 import type { DeviceWork } from '../../../gpu/relational/query/device-work.js'
 import type { Table } from '../../../gpu/relational/query/table.js'
-import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
-import type { Selected, SelectionOutput } from '../../../gpu/relational/selection/selection-types.js'
+import {
+  columnsOf,
+  type Selected,
+  type SelectionOutput,
+} from '../../../gpu/relational/selection/selection-types.js'
 import type { StartRows } from '../../../gpu/relational/selection/selections.js'
 import type { RunnablePlan } from './choose-plan.js'
 

@@ -1,14 +1,14 @@
 import { Table } from '../../../gpu/relational/query/table.js'
-import { columnsOf } from '../../../gpu/relational/selection/condition-columns.js'
 import { touchedShare } from '../../../gpu/relational/selection/fits.js'
-import type {
-  Selected,
-  SelectionCosts,
-  SelectionOutput,
+import {
+  columnsOf,
+  type Selected,
+  type SelectionCosts,
+  type SelectionOutput,
 } from '../../../gpu/relational/selection/selection-types.js'
+import type { NodeOf } from '../../../protocol/query/typed.js'
 import { type Normalised, normalise } from '../conditions/normalise.js'
 import { estimatedColumns, factsOf, readSamples } from '../estimates/sampled-columns.js'
-import type { NodeOf } from '../node-of.js'
 import type { QueryRun } from '../query-run.js'
 import {
   branchFreePlan,

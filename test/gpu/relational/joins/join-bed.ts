@@ -35,24 +35,22 @@ export interface Outcome {
   readonly algorithm: JoinAlgorithm
 }
 
-let opened: Promise<{ device: Device; kernels: QueryKernels }> | undefined
-const made = new Map<string, Promise<Joins>>()
+let opened: Promise<Device> | undefined
+const made = new Map<Strategy, Promise<QueryKernels>>()
 
 /** The device of this file, and joins on it that are made once a strategy. */
 export async function openJoins(strategy: Strategy, slicePairs?: number) {
-  opened ??= openDevice(root).then(async (device) => ({
-    device,
-    kernels: await QueryKernels.create(device),
-  }))
-  const { device, kernels } = await opened
-  const key = `${strategy} ${slicePairs}`
-  const joins =
-    made.get(key) ??
-    Primitives.create(device, strategy).then((primitives) => new Joins(device, primitives, slicePairs))
-  made.set(key, joins)
+  opened ??= openDevice(root)
+  const device = await opened
+  const making =
+    made.get(strategy) ??
+    Primitives.create(device, strategy).then((primitives) => QueryKernels.create(device, primitives))
+  made.set(strategy, making)
+  const kernels = await making
+  const joins = slicePairs === undefined ? kernels.joins : new Joins(device, kernels.primitives, slicePairs)
   /** @param admit as `Scratch` takes it */
   const openWork = (admit?: (bytes: number) => void) => new DeviceWork(device, kernels, device.scratch(admit))
-  return { device, joins: await joins, openWork }
+  return { device, joins, openWork }
 }
 
 export async function uploadSide(
