@@ -3,8 +3,7 @@ import type { JoinExplanation, QueryExplanation } from '../../protocol/query/exp
 import { inputsOf, type TypedNode } from '../../protocol/query/typed.js'
 import { estimateTree } from './estimates/estimate-tree.js'
 import { readAllSamples } from './estimates/sampled-columns.js'
-import type { QueryRun } from './query-run.js'
-import type { StepFigures } from './step-figures.js'
+import type { QueryRun, StepFigures } from './query-run.js'
 
 /** The tree of a query that was carried out, with the figures of its steps beside what was to be expected of them. */
 export async function explain(run: QueryRun, root: TypedNode): Promise<QueryExplanation> {

@@ -1,5 +1,6 @@
 import type { DeviceMemory } from '../../gpu/memory/page-run.js'
 import type { ColumnIndex, DeviceRelation } from '../../gpu/relational/device-relation.js'
+import type { JoinChoice } from '../../gpu/relational/joins/join-choice.js'
 import type { Origin } from '../../gpu/relational/order/column-facts.js'
 import {
   CONDITION_FAULT,
@@ -11,7 +12,7 @@ import type { QueryColumn } from '../../gpu/relational/query/query-column.js'
 import type { Table } from '../../gpu/relational/query/table.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { inputsOf, type TypedNode } from '../../protocol/query/typed.js'
-import { StepFigures } from './step-figures.js'
+import { SelectionFigures } from './selection/selection-figures.js'
 
 export interface RunOptions {
   /** Throws where nobody waits for the result any more; asked before each step, and before each slice of its work. */
@@ -22,6 +23,22 @@ export interface RunOptions {
   readonly isTimed?: boolean | undefined
   /** Whether who asks may be told of an index; of all of them if this is absent. */
   readonly maySee?: ((index: string) => boolean) | undefined
+}
+
+/** What the steps of one operator have done so far. */
+export class StepFigures {
+  rows = 0
+  steps = 0
+  /** What its kernels read of the device's memory, and wrote there: results and what they need on the way. */
+  bytesRead = 0
+  bytesWritten = 0
+  milliseconds = 0
+  /** How it was done, where there was a choice. */
+  method: string | undefined
+  /** Of a join: the algorithm of the last one, and what each was estimated to take, in nanoseconds. */
+  join: Pick<JoinChoice, 'algorithm' | 'costs'> | undefined
+  /** Of a `where`: how its selections were planned. */
+  readonly selections = new SelectionFigures()
 }
 
 /**

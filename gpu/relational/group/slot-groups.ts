@@ -102,16 +102,11 @@ function filledSlots(work: DeviceWork, { plan, states }: PlanStates, slots: numb
 async function addToSlots(
   work: DeviceWork,
   { table: { rows } }: GroupedRows,
-  {
-    plan: {
-      text,
-      code,
-      states: { words },
-    },
-    states,
-  }: PlanStates,
+  { plan, states }: PlanStates,
   slots: number,
 ): Promise<void> {
+  const { text, code } = plan
+  const { words } = plan.states
   const description = {
     module: 'relational/group/slot-groups',
     generated: { module: 'relational/group/plan', text },

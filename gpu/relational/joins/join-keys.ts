@@ -129,7 +129,7 @@ async function numberedKeys(
   const both = await concatenate(work, tables)
   let numbers = work.words(both.rows)
   if (allEqual) primitives.fill(work.recorder, numbers, both.rows, 0)
-  else numbers = groupStarts.number(work, await groupStarts.find(work, both), both.rows)
+  else numbers = groupStarts.place(work, await groupStarts.find(work, both), both.rows, 'group')
   let first = 0
   return tables.map(({ rows }) => {
     const keys = work.words(rows)

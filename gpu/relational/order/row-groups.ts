@@ -59,28 +59,19 @@ export class GroupStarts {
     return { ...recorded, order: sorted?.order, count: undefined, total }
   }
 
-  /** For each row the number of its group. */
-  number(work: DeviceWork, groups: RowGroups, rows: number): DeviceMemory {
-    return this.#places(work, groups, rows, false)
-  }
-
-  /** For each row how many of its group come before it. */
-  rank(work: DeviceWork, groups: RowGroups, rows: number): DeviceMemory {
-    return this.#places(work, groups, rows, true)
-  }
-
-  #places(
+  /** For each row the number of its group, or its rank: how many of its group come before it. */
+  place(
     work: DeviceWork,
     { order, flags, starts }: RowGroups,
     rows: number,
-    isRanked: boolean,
+    wanted: 'group' | 'rank',
   ): DeviceMemory {
     if (rows === 0) return work.words(0)
     const before = work.words(rows)
     work.kernels.primitives.scan(work.recorder, work.scratch, flags, before, rows)
     const output = work.words(rows)
     const buffers = { order: order ?? work.absent, marked: flags, before, starts, output }
-    const params = { count: rows, ordered: order === undefined ? 0 : 1, ranked: isRanked ? 1 : 0 }
+    const params = { count: rows, ordered: order === undefined ? 0 : 1, ranked: wanted === 'rank' ? 1 : 0 }
     work.recorder.dispatch(this.#kernels.place_rows, buffers, params, rows)
     work.moves({ read: rows * ROW_BYTES * (order === undefined ? 3 : 4) })
     return output

@@ -1,7 +1,6 @@
 import type { ColumnWidth, SelectionCosts, ShareCurve } from '../../../protocol/query/selection-costs.js'
 import type { Device } from '../../device/device.js'
 import { strategyFor } from '../../primitives/strategy.js'
-import { WarmDevice } from '../../primitives/warm-device.js'
 import { DeviceWork } from '../query/device-work.js'
 import { QueryKernels } from '../query/query-kernels.js'
 import { fitGranule, fitLine, rising, touchedShare } from './fits.js'
@@ -62,18 +61,16 @@ export async function calibrateSelections(
   size: CalibrationSize = device.facts.software ? SOFTWARE : HARDWARE,
 ): Promise<SelectionCosts> {
   const kernels = await QueryKernels.create(device)
-  const { selections, primitives } = kernels
   const scratch = device.scratch()
   try {
     const columns = await sampleColumns(new DeviceWork(device, kernels, scratch), size)
-    const warm = new WarmDevice(device, primitives)
-    const timer = new RepeatedTimer(device, kernels, warm, size, stop)
-    const probe = new SelectionProbe(device, primitives, timer, columns, size)
+    const timer = new RepeatedTimer(device, kernels, size, stop)
+    const probe = new SelectionProbe(timer, columns, size)
     const tile = selectionTile(device, strategyFor(device))
     return { workgroup: tile.invocations, ...(await measure(probe, tile.entries, size)) }
   } finally {
     scratch.end()
-    selections.destroy()
+    kernels.selections.destroy()
   }
 }
 

@@ -1,6 +1,5 @@
 import type { Device } from '../../device/device.js'
-import type { Recorder } from '../../device/recorder.js'
-import type { WarmDevice } from '../../primitives/warm-device.js'
+import { WarmDevice } from '../../primitives/warm-device.js'
 import type { QueryColumn } from '../query/query-column.js'
 import type { QueryKernels } from '../query/query-kernels.js'
 import type { CalibrationSize } from './calibrate.js'
@@ -8,6 +7,8 @@ import { SelectionTimer, type TimedSelection } from './selection-timer.js'
 
 /** Rows of a selection that takes no time beside being launched. */
 const FEW_ROWS = 64
+/** What leaves words as they are. */
+const SAME = { multiplier: 1, addend: 0 }
 
 /** Columns and what is asked of them; conditions mean columns by their places. */
 export interface Probed extends TimedSelection {
@@ -26,23 +27,19 @@ export interface Compared {
  * Times the same several times over and takes what is typical. All times are in nanoseconds. What is compared is run by turns on a warm device.
  */
 export class RepeatedTimer {
-  readonly #isSoftware: boolean
+  readonly #device: Device
+  readonly #kernels: QueryKernels
   readonly #timer: SelectionTimer
   readonly #warm: WarmDevice
   readonly #size: CalibrationSize
   readonly #stop: AbortSignal | undefined
 
   /** @param stop ends what is being timed, with its reason */
-  constructor(
-    device: Device,
-    kernels: QueryKernels,
-    warm: WarmDevice,
-    size: CalibrationSize,
-    stop: AbortSignal | undefined,
-  ) {
-    this.#isSoftware = device.facts.software
+  constructor(device: Device, kernels: QueryKernels, size: CalibrationSize, stop: AbortSignal | undefined) {
+    this.#device = device
+    this.#kernels = kernels
     this.#timer = new SelectionTimer(device, kernels)
-    this.#warm = warm
+    this.#warm = new WarmDevice(device, kernels.primitives)
     this.#size = size
     this.#stop = stop
   }
@@ -84,14 +81,24 @@ export class RepeatedTimer {
     return this.#typical(taken!)
   }
 
-  /** What a kernel takes over many values beyond what it takes over few. */
-  async kernel(record: (recorder: Recorder, values: number, repeat: number) => void): Promise<number> {
-    const [all, launched] = await this.#byTurns(
-      [this.#size.rows, FEW_ROWS].map((values) => (repeat: number) => {
-        return this.#timer.timeKernel((recorder) => record(recorder, values, repeat))
-      }),
-    )
-    return Math.max(0, this.#difference(all!, launched!))
+  /** What copying columns of one word takes, a word. */
+  async copy(columns: readonly QueryColumn[]): Promise<number> {
+    const { rows } = this.#size
+    const scratch = this.#device.scratch()
+    const to = scratch.words(rows)
+    try {
+      const [all, launched] = await this.#byTurns(
+        [rows, FEW_ROWS].map((count) => (repeat: number) => {
+          const { values } = columns[repeat % columns.length]!
+          return this.#timer.timeKernel((recorder) => {
+            this.#kernels.primitives.map(recorder, values, to, count, SAME)
+          })
+        }),
+      )
+      return Math.max(0, this.#difference(all!, launched!)) / rows
+    } finally {
+      scratch.release()
+    }
   }
 
   async #beyond(whole: Probed, part: Probed | undefined, rows: number, repeat: number): Promise<number> {
@@ -114,7 +121,7 @@ export class RepeatedTimer {
 
   /** Where the CPU is the device, whatever else it does comes on top, and often. */
   #typical(taken: readonly number[]): number {
-    return this.#isSoftware ? Math.min(...taken) : median(taken)
+    return this.#device.facts.software ? Math.min(...taken) : median(taken)
   }
 
   #byTurns(each: readonly ((repeat: number) => Promise<number>)[]): Promise<number[][]> {

@@ -1,7 +1,5 @@
 import type { SelectionCosts } from '../../../protocol/query/selection-costs.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
-import type { Device } from '../../device/device.js'
-import type { Primitives } from '../../primitives/primitives.js'
 import type { QueryColumn } from '../query/query-column.js'
 import type { CalibrationSize } from './calibrate.js'
 import type { Probed, RepeatedTimer } from './repeated-timer.js'
@@ -15,27 +13,15 @@ const SEVERAL_INTERVALS = 4
 const SEARCHED_INTERVALS = 64
 /** The share of rows that takes the branch whose own time is asked for. */
 const FEW_BRANCHED = 1 / 64
-/** What leaves words as they are. */
-const SAME = { multiplier: 1, addend: 0 }
 const COUNT: SelectionOutput = { kind: 'count' }
 
 /** Times selections over sample columns, each for one figure of the calibration. */
 export class SelectionProbe {
-  readonly #device: Device
-  readonly #primitives: Primitives
   readonly #timer: RepeatedTimer
   readonly #columns: SampleColumns
   readonly #size: CalibrationSize
 
-  constructor(
-    device: Device,
-    primitives: Primitives,
-    timer: RepeatedTimer,
-    columns: SampleColumns,
-    size: CalibrationSize,
-  ) {
-    this.#device = device
-    this.#primitives = primitives
+  constructor(timer: RepeatedTimer, columns: SampleColumns, size: CalibrationSize) {
     this.#timer = timer
     this.#columns = columns
     this.#size = size
@@ -101,18 +87,8 @@ export class SelectionProbe {
   }
 
   /** Copying a column, in nanoseconds a word. */
-  async copy(): Promise<number> {
-    const { rows } = this.#size
-    const { words } = this.#columns
-    const to = await this.#device.allocate(4 * rows, 'a copy')
-    try {
-      const taken = await this.#timer.kernel((recorder, count, repeat) =>
-        this.#primitives.map(recorder, words[repeat % words.length]!.values, to, count, SAME),
-      )
-      return taken / rows
-    } finally {
-      to.destroy()
-    }
+  copy(): Promise<number> {
+    return this.#timer.copy(this.#columns.words)
   }
 
   /**

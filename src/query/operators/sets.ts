@@ -71,7 +71,7 @@ function withRanks(run: QueryRun, node: SetNode, table: Table): Promise<Table> {
   const { groupStarts } = work.kernels
   return run.replace(node, [table], async () => {
     const groups = await groupStarts.find(work, table)
-    const values = groupStarts.rank(work, groups, table.rows)
+    const values = groupStarts.place(work, groups, table.rows, 'rank')
     const rank = { type: 'u32', values, validity: undefined, dictionary: undefined } as const
     return table.choose([...allColumns(table), rank])
   })
