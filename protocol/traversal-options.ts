@@ -13,7 +13,6 @@ import {
   type Traversal,
   type TreeLayout,
 } from './traversal.js'
-import { isFixedKeyType, type KeyType } from './types.js'
 
 /** What a user says of how keys are to be found: both may be left out. */
 export interface TraversalOptions {
@@ -76,18 +75,6 @@ export function parseLayout(given: { readonly [Name in keyof TreeLayout]: unknow
     ...(!isDefault && { partitionLevels }),
     ...(isLinked && { linked: true }),
   }
-}
-
-/**
- * Refuses a layout that indexes of a key type cannot have.
- *
- * @throws WarpdexError `BAD_REQUEST`
- */
-export function checkLayout({ allocation }: TreeLayout, keyType: KeyType): void {
-  if (allocation !== 'coalesced' || !isFixedKeyType(keyType)) return
-  throw badRequest(
-    `allocation coalesced needs keys of variable length; use string, bytes or a tuple instead of ${keyType}, or allocation demand`,
-  )
 }
 
 /** Whether two layouts, both as `parseLayout` gives them, are the same. */

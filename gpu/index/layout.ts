@@ -1,4 +1,3 @@
-import { checkLayout } from '../../protocol/traversal-options.js'
 import { type FixedKeyType, isFixedKeyType, isTupleKeyType, type KeyType } from '../../protocol/types.js'
 import type { IndexShape } from '../index-structure.js'
 import type { NormalForm } from '../keys/normalise.js'
@@ -63,18 +62,17 @@ export interface TreeShape {
   readonly word: number
 }
 
-/** @throws WarpdexError `BAD_REQUEST` for a layout that trees over such keys cannot have */
 export function treeShape(shape: IndexShape): TreeShape {
   const { keyType } = shape
-  checkLayout(shape, keyType)
   const form = normalForm(keyType)
   const wide = form !== undefined || keyType.endsWith('64')
   const keyWords = wide ? 2 : 1
   const kind = isFixedKeyType(keyType) ? KEY_KINDS[keyType] : 0
   const full = shape.layout === 'full'
   const coalesced = shape.allocation === 'coalesced'
-  const partitionLevels = partitionLevelsOf(shape)
   const variable = form !== undefined
+  const levels = wide ? 16 : 8
+  const partitionLevels = partitionLevelsOf(shape, variable ? undefined : levels)
   const payloadWords = Math.ceil(shape.payloadBytes / 4)
   const unique = shape.unique ? 1 : 0
   const tupleStride = keyWords + (shape.unique ? 0 : 2) + payloadWords
@@ -94,7 +92,7 @@ export function treeShape(shape: IndexShape): TreeShape {
     rootNodes: coalesced ? LANES : 1,
     full,
     partitionLevels,
-    levels: wide ? 16 : 8,
+    levels,
     payloadWords,
     tupleStride,
     leafTuples: 1 << leafLogarithm,
@@ -111,15 +109,18 @@ function leafTuplesLogarithm(tupleStride: number): number {
   return Math.max(0, Math.min(3, Math.floor(Math.log2(LEAF_WORDS / tupleStride))))
 }
 
-/** Levels of a partition of a coalesced tree where they are left to it: they must be known before its first key is. */
-const COALESCED_LEVELS = 16
+/**
+ * Levels of a full tree over keys of variable length as far as partitions of a coalesced one go by them, where they are left to it: they must
+ * be known before its first key is. 128 characters have as many.
+ */
+const VARIABLE_LEVELS = 256
 
-function partitionLevelsOf({
-  layout,
-  allocation,
-  partitionLevels,
-}: IndexShape): TreeShape['partitionLevels'] {
-  if (allocation === 'coalesced' && typeof partitionLevels !== 'number') return COALESCED_LEVELS
+/** @param levels of a full tree; undefined where keys have a variable length */
+function partitionLevelsOf(
+  { layout, allocation, partitionLevels }: IndexShape,
+  levels = VARIABLE_LEVELS,
+): TreeShape['partitionLevels'] {
+  if (allocation === 'coalesced' && typeof partitionLevels !== 'number') return Math.round(Math.sqrt(levels))
   if (layout === 'full') return partitionLevels === 'none' ? 'auto' : (partitionLevels ?? 'auto')
   return partitionLevels === 'none' ? undefined : partitionLevels
 }

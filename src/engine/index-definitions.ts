@@ -1,7 +1,7 @@
 import { WarpdexError } from '../../protocol/errors.js'
 import { pickColumns, type RelationDefinition } from '../../protocol/relation.js'
 import type { Structure, TreeLayout } from '../../protocol/traversal.js'
-import { checkLayout, parseLayout, sameLayout } from '../../protocol/traversal-options.js'
+import { parseLayout, sameLayout } from '../../protocol/traversal-options.js'
 import { type IndexDefinition, parseKeyType } from '../../protocol/types.js'
 import { keyTypeOf } from './relation-indexes.js'
 
@@ -29,16 +29,14 @@ export function definitionOver(
 /**
  * A definition as it is stored, with a layout in its one form.
  * @param existing that of the index of that name, should there be one
- * @throws WarpdexError `BAD_REQUEST` for a layout that is none, or not for such keys
+ * @throws WarpdexError `BAD_REQUEST` for a layout that is none
  */
 export function settleDefinition(
   given: IndexDefinition,
   existing: IndexDefinition | undefined,
 ): IndexDefinition {
   const { name, keyType, payloadKind, unique, of } = given
-  const layout = parseLayout(given)
-  checkLayout(layout, keyType)
-  const form = settleStructure(layout, existing)
+  const form = settleStructure(parseLayout(given), existing)
   return { name, keyType, payloadKind, unique, ...(of && { of }), ...form }
 }
 

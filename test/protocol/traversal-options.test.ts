@@ -1,12 +1,6 @@
 import t from 'tap'
 import type { TreeLayout } from '../../protocol/traversal.js'
-import {
-  checkLayout,
-  layoutWords,
-  parseLayout,
-  parseTraversal,
-  sameLayout,
-} from '../../protocol/traversal-options.js'
+import { layoutWords, parseLayout, parseTraversal, sameLayout } from '../../protocol/traversal-options.js'
 
 t.test('a traversal is a strategy, with a resolution where it has one', async (t) => {
   t.equal(parseTraversal({}), undefined)
@@ -68,14 +62,6 @@ t.test('layouts that are none are refused, saying what is right', async (t) => {
     refused({ partitionLevels }, /use auto, none or a whole number from 1 to 64/)
   }
   for (const linked of ['true', 1, 0, []]) refused({ linked }, /linked cannot be .*; use true or false/)
-})
-
-t.test('coalesced allocation is for keys of variable length', async (t) => {
-  const coalesced = parseLayout({ layout: 'full', allocation: 'coalesced' })
-  const refusal = { code: 'BAD_REQUEST', message: /keys of variable length.* instead of f64/ }
-  t.throws(() => checkLayout(coalesced, 'f64'), refusal)
-  for (const keyType of ['string', 'bytes', 'tuple(u32,string)'] as const) checkLayout(coalesced, keyType)
-  checkLayout(parseLayout({ layout: 'full' }), 'f64')
 })
 
 t.test('in words there is what is not as by default', async (t) => {

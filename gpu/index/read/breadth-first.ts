@@ -1,7 +1,7 @@
 import type { Kernels } from '../../device/device.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import type { ArenaContent } from '../arena.js'
-import { SLOTS } from '../layout.js'
+import { LANES, SLOTS } from '../layout.js'
 import type { Hits, RangeSearch } from './hits.js'
 import type { ListedTuples, PayloadHits } from './payload-hits.js'
 import type { ReadContext, ReadWork } from './read-context.js'
@@ -30,11 +30,14 @@ export class BreadthFirst {
     return this.#payloadHits.record(work, search, tuples).hits
   }
 
-  /** The numbers of all `tupleCount` tuples in ascending key order. */
+  /** The numbers of all `tupleCount` tuples that a tree has, in ascending key order. */
   order(work: ReadWork<ArenaContent>, tupleCount: number): DeviceMemory {
     const ranges = this.#ranges.record(work, { ranges: 1, limit: tupleCount })
     const search = { ...ranges, count: 1, reverse: false, limit: tupleCount }
-    return this.#tuples(work, search, tupleCount).tuples
+    // A level of a coalesced tree has a node in each lane for every key that was ever written, at most.
+    const { coalesced } = this.#context.tree.conditions
+    const most = coalesced ? LANES * work.arena.tuples.records : tupleCount
+    return this.#tuples(work, search, most).tuples
   }
 
   /** The first `most` tuples of each range. */

@@ -43,11 +43,13 @@ export function createReads(
   const payloadHits = new PayloadHits(context)
   const result = new ScanResultWriter(context)
   const breadthFirst = tree.form === undefined ? new BreadthFirst(context, payloadHits) : undefined
+  // The first entries of a range may lie behind any number of nodes that other lanes of a coalesced tree have brought.
+  const widely = tree.conditions.coalesced ? undefined : breadthFirst
   const traversals = locator && new Traversals(device, tree, locator)
   const get = new Get(context)
   const getAll = new GetAll(context, payloadHits, result)
   const count = new Count(context)
-  const scan = new Scan(context, breadthFirst, result, payloadHits)
+  const scan = new Scan(context, widely, result, payloadHits)
   const getNext = new GetNext(context)
   const explain = new Explain(context, traversals)
   const operations = { get, getAll, count, getNext, scan, explain }

@@ -43,18 +43,19 @@ export class Applier {
   }
 
   /**
-   * Takes tuples without payloads out of the tree, and the nodes that this empties.
+   * Takes tuples without payloads out of the tree, and the nodes that this empties, unless they are there for other lanes too.
    * @param runs how many runs the batch has; `emptied` has a word more than tuples go
    */
   recordRemovals(work: BatchWork, { sorted }: Arena, runs: number): void {
     const { fixed, variable } = this.#kernels
-    const { partitionLevels, levels } = this.#shape
+    const { partitionLevels, levels, conditions } = this.#shape
     if (sorted !== undefined) sorted.hasRemoved = true
     work.params.sorted = sorted?.tuples ?? 0
     work.params.partitionLevels = typeof partitionLevels === 'number' ? partitionLevels : 0
     if (variable !== undefined) work.dispatch(variable.unlink_tuples, runs)
     if (fixed === undefined) return
     work.dispatch(fixed.unlink_runs, runs)
+    if (conditions.coalesced) return
     work.recorder.clear(work.column('emptied'), 0, 4)
     work.dispatch(fixed.list_emptied, runs)
     const groups = Math.min(Math.ceil(runs / GROUP_SIZE), PRUNING_GROUPS)

@@ -7,7 +7,7 @@ import type { Arena } from '../../arena.js'
 import type { BatchWork } from '../../batch/work.js'
 import type { Builder } from '../../delta/build.js'
 import { type ShareDigits, shareDigits } from '../../delta/neighbours.js'
-import { HEAD_WORDS, LANES, SLOTS, type TreeShape } from '../../layout.js'
+import { FIXED_HEAD_WORDS, HEAD_WORDS, LANES, SLOTS, type TreeShape } from '../../layout.js'
 
 const KERNELS = [
   'begin_descents',
@@ -34,22 +34,23 @@ const PLACES_PER_CLAIM = 2
 export class CoalescedBuilder implements Builder {
   readonly #device: Device
   readonly #levels: number
-  readonly #shareDigits: ShareDigits
+  /** Only over keys of variable length. */
+  readonly #shareDigits: ShareDigits | undefined
   readonly #kernels: Kernels<(typeof KERNELS)[number]>
 
-  constructor(device: Device, { conditions, partitionLevels }: TreeShape) {
+  constructor(device: Device, { conditions, form, partitionLevels }: TreeShape) {
     if (typeof partitionLevels !== 'number') {
       throw new WarpdexError('INTERNAL', 'the partitions of a coalesced tree have a fixed number of levels')
     }
     this.#device = device
     this.#levels = partitionLevels
-    this.#shareDigits = shareDigits(device, conditions)
+    this.#shareDigits = form && shareDigits(device, conditions)
     this.#kernels = device.kernels('index/partitions/coalesced/build-coalesced', KERNELS, conditions)
   }
 
   plan(work: BatchWork, bound: number, arena: Arena | undefined): () => Promise<void> {
-    this.#shareDigits(work, bound)
-    if (arena === undefined) addRoot(work)
+    this.#shareDigits?.(work, bound)
+    if (arena === undefined) addRoot(work, this.#shareDigits !== undefined)
     work.words('states', 2 * bound)
     work.recorder.clear(work.words('totals', TOTALS), 0, 4 * TOTALS)
     work.dispatch(this.#kernels.begin_descents, bound, { count: bound })
@@ -104,8 +105,9 @@ export class CoalescedBuilder implements Builder {
 }
 
 /** The root of an empty tree, in place of one. */
-function addRoot(work: BatchWork): void {
-  const words = { nodes: LANES * SLOTS, heads: LANES * HEAD_WORDS }
+function addRoot(work: BatchWork, variable: boolean): void {
+  const headWords = variable ? HEAD_WORDS : FIXED_HEAD_WORDS
+  const words = { nodes: LANES * SLOTS, heads: LANES * headWords }
   work.recorder.clear(work.words('nodes', words.nodes), 0, 4 * words.nodes)
   work.recorder.clear(work.words('heads', words.heads), 0, 4 * words.heads)
 }

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Device } from '../../../../gpu/device/device.js'
 import { PrefixTree } from '../../../../gpu/index/prefix-tree.js'
 import { columnOf } from '../../../../protocol/columns.js'
-import { type Strategy, TRAVERSALS } from '../../../../protocol/traversal.js'
+import { STRATEGIES, type Strategy, TRAVERSALS } from '../../../../protocol/traversal.js'
 import { WriteOp } from '../../../../protocol/types.js'
 import { reads } from '../../../reads.js'
 import { prepareBatch } from '../../../writes.js'
@@ -92,6 +92,43 @@ t.test('the tables are those of the strategy', async (t) => {
     },
     'the directory names one partition a band',
   )
+})
+
+t.test('tables of coalesced trees, over numbers as over strings', async (t) => {
+  const keys = new Uint8Array(Uint32Array.from([0x11112222, 0x11113333, 0x44442222]).buffer)
+  const shape = { ...SHAPE, keyType: 'u32', allocation: 'coalesced', partitionLevels: 4 } as const
+  const numbers = await PrefixTree.create(device, shape)
+  t.teardown(() => numbers.destroy())
+  const prepared = await prepareBatch(numbers, { ops: WriteOp.insert, keys, payloads: keys })
+  prepared.apply()
+  const digits = [0x11112222, 0x11113333, 0x44442222].map((key) => Buffer.from(key.toString(16), 'hex'))
+  const { bytes, offsets } = columnOf(digits)
+  const texts = await PrefixTree.create(device, { ...shape, keyType: 'tuple(u32,u32)' })
+  t.teardown(() => texts.destroy())
+  const same = await prepareBatch(texts, {
+    ops: WriteOp.insert,
+    keys: bytes,
+    keyOffsets: offsets,
+    payloads: keys,
+  })
+  same.apply()
+  const one = columnOf(digits.slice(0, 1))
+  for (const strategy of STRATEGIES) {
+    const { tables, partitions } = await reads(numbers).explain(keys.subarray(0, 4), undefined, { strategy })
+    t.same(partitions, { count: 32, levels: 4 }, 'each level has a multiple of 16')
+    const expected = await reads(texts).explain(one.bytes, one.offsets, { strategy })
+    t.same(tables, expected.tables, strategy)
+    t.equal(tables?.answer, 17)
+    const says = tables?.rows.filter(({ result, predecessor }) => result !== null || predecessor !== null)
+    const isResolved = strategy === 'hierarchical'
+    t.same(says, [
+      { partition: 1, level: 0, result: isResolved ? 'payload' : 17, predecessor: null },
+      ...(isResolved ? [] : [{ partition: 17, level: 4, result: 'payload', predecessor: 1 }]),
+      ...(strategy === 'speculative' || strategy === 'sequential'
+        ? [{ partition: 18, level: 4, result: 'payload', predecessor: null }]
+        : []),
+    ])
+  }
 })
 
 t.test('a key that is not there has results and no answer', async (t) => {
