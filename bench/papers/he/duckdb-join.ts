@@ -14,6 +14,10 @@ export interface DuckTime {
 export interface DuckWorkload {
   /** Rows of each side, a power of two. */
   readonly count: number
+  /** Rows of the left side where it has fewer. */
+  readonly leftCount?: number
+  /** The width of a band; equal keys unless given. */
+  readonly delta?: number
   readonly selectivity?: number
   readonly duplicates?: number
 }
@@ -24,6 +28,8 @@ export interface DuckWorkload {
  */
 export async function duckJoin({
   count,
+  leftCount = count,
+  delta = 0,
   selectivity = 1,
   duplicates = 0,
 }: DuckWorkload): Promise<DuckTime | undefined> {
@@ -35,9 +41,10 @@ export async function duckJoin({
   const number = `CASE WHEN i < ${matching} THEN i ELSE i + ${count} END`
   const left = `CASE WHEN i < ${common} THEN 1 ELSE scattered((${number})::UBIGINT) END`
   const right = `CASE WHEN i = 0 AND ${common} > 0 THEN 1 ELSE scattered(i::UBIGINT) END`
-  await connection.run(`CREATE TABLE r AS SELECT * FROM (${rowsOf(left, count)}) ORDER BY hash(row)`)
+  await connection.run(`CREATE TABLE r AS SELECT * FROM (${rowsOf(left, leftCount)}) ORDER BY hash(row)`)
   await connection.run(`CREATE TABLE s AS ${rowsOf(right, count)}`)
-  const join = 'SELECT r.row AS a, s.row AS b FROM r JOIN s ON r.key = s.key'
+  const condition = delta === 0 ? 'r.key = s.key' : `s.key BETWEEN r.key AND r.key::UBIGINT + ${delta}`
+  const join = `SELECT r.row AS a, s.row AS b FROM r JOIN s ON ${condition}`
   const ms = await timed(duck, `CREATE OR REPLACE TEMP TABLE pairs AS ${join}`)
   const pairs = await countOf(duck, 'pairs')
   duck.close()

@@ -1,6 +1,6 @@
 import { median, type Row, spreadOf } from '../../report.js'
 import { type DuckTime, duckJoin } from './duckdb-join.js'
-import { hostBandJoin, hostJoin } from './host-join.js'
+import { hostBandJoin, hostJoin, type Outcome } from './host-join.js'
 import { ALGORITHMS, type Algorithm, deviceTimes, type JoinBench, ms, show } from './join-bench.js'
 import { duplicateKeys, uniqueKeys, type Workload } from './workload.js'
 
@@ -50,10 +50,10 @@ async function compared(
   duck: DuckTime | undefined,
 ): Promise<Row> {
   const model = hostJoin(workload)
-  const figures: Record<string, number> = { pairs: model.pairs, 'host ms': model.ms }
-  if (duck !== undefined) {
-    if (duck.pairs !== model.pairs) throw new Error(`DuckDB found ${duck.pairs} pairs`)
-    Object.assign(figures, spreadOf('DuckDB ms', duck.ms))
+  const figures: Record<string, number> = {
+    pairs: model.pairs,
+    'host ms': model.ms,
+    ...duckFigures(duck, model),
   }
   const times = await bench.times(workload, algorithms, model)
   for (const [i, algorithm] of algorithms.entries()) {
@@ -66,6 +66,13 @@ async function compared(
   return { name: `${prefix}, ${show(workload.left.length)}, ${name}`, figures }
 }
 
+/** What DuckDB takes, if it is there. */
+function duckFigures(duck: DuckTime | undefined, model: Outcome): Record<string, number> {
+  if (duck === undefined) return {}
+  if (duck.pairs !== model.pairs) throw new Error(`DuckDB found ${duck.pairs} pairs`)
+  return spreadOf('DuckDB ms', duck.ms)
+}
+
 /** The paper's first set of experiments: |R| is fixed, |S| varied. */
 export async function benchSizes(bench: JoinBench, count: number, nested: number): Promise<Row[]> {
   const rows: Row[] = []
@@ -74,11 +81,13 @@ export async function benchSizes(bench: JoinBench, count: number, nested: number
     for (const share of SHARES) {
       const workload = { left: left.subarray(0, size * share), right }
       const model = hostJoin(workload)
+      const duck = duckFigures(await duckJoin({ count: size, leftCount: size * share }), model)
       const times = await bench.times(workload, algorithms, model)
       for (const [i, algorithm] of algorithms.entries()) {
         const figures = {
           pairs: model.pairs,
           'host ms': model.ms,
+          ...duck,
           ...spreadOf('ms', deviceTimes(times[i]!)),
           'times as fast': model.ms / ms(times[i]!),
         }
@@ -99,7 +108,8 @@ export async function benchBands(bench: JoinBench, count: number): Promise<Row[]
     const delta = Math.round((matches * 2 ** 32) / count)
     const model = hostBandJoin(workload, delta)
     const times = await bench.times(workload, algorithms, model, { delta: BigInt(delta) })
-    const figures: Record<string, number> = { delta, pairs: model.pairs, 'host ms': model.ms }
+    const duck = duckFigures(await duckJoin({ count, delta }), model)
+    const figures: Record<string, number> = { delta, pairs: model.pairs, 'host ms': model.ms, ...duck }
     for (const [i, algorithm] of algorithms.entries()) {
       Object.assign(figures, spreadOf(`${algorithm} ms`, deviceTimes(times[i]!)))
       figures[`${algorithm} speedup`] = model.ms / ms(times[i]!)

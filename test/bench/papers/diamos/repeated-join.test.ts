@@ -42,9 +42,6 @@ t.test('every repeated join finds what a plain loop finds, in workgroups of each
         for (const blocking of BLOCKINGS) {
           for (const algorithm of REPEATED_JOINS) {
             const shape = { threads, blocking }
-            // Compiling is what takes long on a CPU.
-            const isTried = blocking !== 2 && (threads === 256 || algorithm === 'staticNetwork')
-            if (!isTried) continue
             for (const [first, second] of sides(threads * blocking)) {
               let fitted = true
               const [digests] = await run(({ device, recorder, scratch, upload }) => {
