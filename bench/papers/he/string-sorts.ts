@@ -4,8 +4,8 @@ import { RecordSort } from '../../../gpu/keys/sort-records.js'
 import { asBytes } from '../../../protocol/columns.js'
 import { type KeyBlob, scattered } from '../../keys.js'
 import { profiled } from '../../profiled.js'
-import { median, type Row } from '../../report.js'
-import { warmUp } from '../../warm-up.js'
+import { median, type Row, spreadOf } from '../../report.js'
+import { keepWarm, warmUp } from '../../warm-up.js'
 import { isExactly, type PrimitiveBench } from './primitive-bench.js'
 
 /** Average lengths in bytes; the paper varies them over four million strings. */
@@ -43,14 +43,15 @@ export async function benchStringSorts(bench: PrimitiveBench): Promise<Row[]> {
       recorder.submit()
       await checkOrder(device, sort, normal, host.order)
       await warmUp(device, primitives)
-      const { wall, kernels } = await timeSort(device, sort, normal, count, REPEATS[effort])
+      const { walls, kernels } = await timeSort(bench, sort, normal, count, REPEATS[effort])
+      const wall = median(walls)
       scratch.release()
       for (const buffer of [wire.offsets, wire.bytes]) buffer.destroy()
       const figures = {
         bytes: length,
         'host ms': host.ms,
-        'wall ms': wall,
-        'kernels ms': kernels ?? 'no timestamps',
+        ...spreadOf('wall ms', walls),
+        ...(kernels.length === 0 ? { 'kernels ms': 'no timestamps' } : spreadOf('kernels ms', kernels)),
         'M strings/s': count / wall / 1e3,
         'times as fast': host.ms / wall,
       }
@@ -118,14 +119,14 @@ async function checkOrder(
   scratch.release()
 }
 
-/** Milliseconds of a sort: with its round trips, and of its kernels alone where the device has timestamps. */
+/** Milliseconds of each run of a sort: with its round trips, and of its kernels alone where the device has timestamps. */
 async function timeSort(
-  device: Device,
+  { device, primitives }: PrimitiveBench,
   sort: RecordSort,
   normal: NormalKeys,
   count: number,
   repeats: number,
-): Promise<{ readonly wall: number; readonly kernels: number | undefined }> {
+): Promise<{ readonly walls: readonly number[]; readonly kernels: readonly number[] }> {
   const once = async () => {
     const scratch = device.scratch()
     const begin = performance.now()
@@ -137,15 +138,17 @@ async function timeSort(
   const walls: number[] = []
   // The first one warms up.
   for (let repeat = -1; repeat < repeats; repeat++) {
+    await keepWarm(device, primitives)
     const taken = await once()
     if (repeat >= 0) walls.push(taken)
   }
-  const totals: number[] = []
+  const kernels: number[] = []
   for (let repeat = 0; repeat < repeats; repeat++) {
-    const kernels = await profiled(device, async () => void (await once()))
-    if (kernels === undefined) break
-    totals.push(kernels.reduce((sum, { microseconds }) => sum + microseconds, 0) / 1e3)
+    await keepWarm(device, primitives)
+    const byKernel = await profiled(device, async () => void (await once()))
+    if (byKernel === undefined) break
+    kernels.push(byKernel.reduce((sum, { microseconds }) => sum + microseconds, 0) / 1e3)
   }
   device.check()
-  return { wall: median(walls), kernels: totals.length === 0 ? undefined : median(totals) }
+  return { walls, kernels }
 }
