@@ -12,6 +12,9 @@ export function checkJoin(reader: NodeReader, left: TypedNode, right: TypedNode)
   if (reader.has('on') === reader.has('band')) {
     throw reader.fault('a join has either "on", pairs of columns that are equal, or a "band"')
   }
+  if (algorithm === 'hj' && reader.has('band')) {
+    throw reader.fault('a hash join finds equal keys only; a band takes ninlj, inlj or smj')
+  }
   const condition = reader.has('on') ? equality(reader, left, right) : band(reader, left, right)
   return {
     op: 'join',

@@ -1,4 +1,4 @@
-import { JOIN_ALGORITHMS } from '../../gpu/relational/joins/join-types.js'
+import { JOIN_ALGORITHMS, type JoinAlgorithm } from '../../gpu/relational/joins/join-types.js'
 import type { JoinExplanation, QueryExplanation } from '../../protocol/query/explanation.js'
 import { inputsOf, type TypedNode } from '../../protocol/query/typed.js'
 import { estimateTree } from './estimates/estimate-tree.js'
@@ -40,15 +40,13 @@ const NANOSECONDS = 1e6
 const COPIED_WORD_BYTES = 8
 
 function explainJoin({ algorithm, costs }: NonNullable<StepFigures['join']>): JoinExplanation {
-  const all = JOIN_ALGORITHMS.flatMap((algorithm) => {
-    const nanoseconds = costs[algorithm]
-    return nanoseconds === undefined ? [] : [{ algorithm, estimatedMilliseconds: nanoseconds / NANOSECONDS }]
-  })
-  const alternatives = all
-    .filter((other) => other.algorithm !== algorithm)
+  const estimate = (algorithm: JoinAlgorithm) => {
+    return { algorithm, estimatedMilliseconds: (costs[algorithm] ?? 0) / NANOSECONDS }
+  }
+  const alternatives = JOIN_ALGORITHMS.filter((other) => other !== algorithm && costs[other] !== undefined)
+    .map(estimate)
     .sort((a, b) => a.estimatedMilliseconds - b.estimatedMilliseconds)
-  const estimatedMilliseconds = (costs[algorithm] ?? 0) / NANOSECONDS
-  return { algorithm, estimatedMilliseconds, alternatives }
+  return { ...estimate(algorithm), alternatives }
 }
 
 /** Default costs say nothing of the adapter at hand. */

@@ -3,7 +3,7 @@ import { codeOf } from '../query/dictionaries.js'
 import type { StringDictionary } from '../string-dictionary.js'
 import type { ExpressionNumbers } from './expression-numbers.js'
 import { orderedNumber } from './ordered-numbers.js'
-import { between, type Interval, unionOf } from './value-sets.js'
+import { type Interval, setOf } from './value-sets.js'
 
 type Constant = Exclude<ConstantValue, null>
 
@@ -52,10 +52,11 @@ export function intervalsOf(
   { value: { type }, constants }: ComparedList,
   dictionary: StringDictionary | undefined,
 ): readonly Interval[] {
-  const points = constants.flatMap((constant) => {
+  const places: bigint[] = []
+  for (const constant of constants) {
     const isText = typeof constant === 'string'
     const place = isText ? dictionary && codeOf(dictionary, constant) : orderedNumber(constant, type)
-    return place === undefined ? [] : [between(BigInt(place), BigInt(place))]
-  })
-  return unionOf(points).intervals
+    if (place !== undefined) places.push(BigInt(place))
+  }
+  return setOf(places).intervals
 }

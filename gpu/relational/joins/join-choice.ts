@@ -113,7 +113,7 @@ export function ordersProbes({ count, sorted = false }: Partial<SideFacts>, soft
 /**
  * Chooses the join for what is to be joined: an index that exists or a side in order makes INLJ and SMJ cheap, few rows NINLJ; HJ needs
  * no order, and can do equality only. What all have in common, the counting and writing of what is found, is left out.
- * @param given the algorithm, where it is not to be chosen
+ * @param given the algorithm, where it is not to be chosen; not HJ for a band
  */
 export function chooseJoin(facts: JoinFacts, given: JoinAlgorithm | 'auto' = 'auto'): JoinChoice {
   const costs: Partial<Record<JoinAlgorithm, number>> = {}
@@ -127,8 +127,8 @@ export function chooseJoin(facts: JoinFacts, given: JoinAlgorithm | 'auto' = 'au
       if (best === undefined || cost < best.cost) best = { algorithm: candidate, build, cost }
     }
   }
-  const { algorithm: chosen, build } = best ?? { algorithm: 'smj', build: 'right' }
-  return { algorithm: chosen, build, costs }
+  const { algorithm, build } = best!
+  return { algorithm, build, costs }
 }
 
 /** Semi and anti joins ask of each left row whether it matches, which probes know. */

@@ -32,11 +32,11 @@ export interface JoinRequest {
   readonly keyWords: KeyWords
   /** Lowest bits in which keys differ, at most: all of them unless given. */
   readonly keyBits?: number
-  /** The width of a band: left key <= right key <= left key + delta. Keys are equal unless it is given. */
+  /** The width of a band, 0 or more: left key <= right key <= left key + delta. Keys are equal unless it is given. */
   readonly delta?: bigint | undefined
   /** `inner` unless given. */
   readonly kind?: JoinKind
-  /** `auto`, which is the default, leaves it to `chooseJoin`. */
+  /** `auto`, which is the default, leaves it to `chooseJoin`; `hj` is for equal keys. */
   readonly algorithm?: JoinAlgorithm | 'auto'
   /** Bytes that the pairs of a pass may take, 8 a pair. */
   readonly passBytes: number

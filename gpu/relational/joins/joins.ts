@@ -1,4 +1,3 @@
-import { WarpdexError } from '../../../protocol/errors.js'
 import type { Device } from '../../device/device.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Scratch } from '../../memory/scratch.js'
@@ -71,7 +70,7 @@ export class Joins {
 
   /**
    * Finds and counts what rows match, and waits for the device once, but for skewed keys. `JoinResult.passes` writes the results.
-   * @throws WarpdexError `BAD_REQUEST` for what no algorithm can do, `OUT_OF_DEVICE_MEMORY`, and what the work's scratch memory throws
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, and what the work's scratch memory throws
    */
   async join(work: DeviceWork, request: JoinRequest): Promise<JoinResult> {
     const { left, right, keyWords, keyBits = 32 * keyWords, kind = 'inner', passBytes } = request
@@ -196,17 +195,8 @@ function movedToMatch(
 }
 
 function choose(request: JoinRequest, software: boolean): JoinChoice {
-  const { keyWords, keyBits = 32 * keyWords, kind = 'inner', algorithm = 'auto', passBytes } = request
-  if (!(passBytes >= 8)) {
-    throw new WarpdexError('BAD_REQUEST', `a pass of ${passBytes} bytes holds no pair, which takes 8`)
-  }
+  const { keyWords, keyBits = 32 * keyWords, kind = 'inner', algorithm = 'auto' } = request
   const band = request.delta !== undefined
-  if (algorithm === 'hj' && band) {
-    throw new WarpdexError(
-      'BAD_REQUEST',
-      'a hash join finds equal keys only; a band takes ninlj, inlj or smj',
-    )
-  }
   const factsOf = ({ count, sorted = false }: JoinSide) => ({ count, sorted, indexed: false })
   const sides = { left: factsOf(request.left), right: factsOf(request.right) }
   return chooseJoin({ ...sides, keyWords, keyBits, band, kind, software }, algorithm)
@@ -214,8 +204,6 @@ function choose(request: JoinRequest, software: boolean): JoinChoice {
 
 /** What keys a probe matches, as its side sees the band. */
 function rangeOf({ delta = 0n, keyWords }: JoinRequest, { build }: JoinChoice): KeyRange {
-  if (delta < 0n)
-    throw new WarpdexError('BAD_REQUEST', `a band of ${delta} below 0 holds no key; give 0 or more`)
   const largest = 2n ** BigInt(32 * keyWords) - 1n
   const width = delta < largest ? delta : largest
   return build === 'right' ? { below: 0n, above: width } : { below: width, above: 0n }

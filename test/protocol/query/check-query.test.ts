@@ -79,6 +79,14 @@ t.test('faults are named with the way to them', async (t) => {
       { op: 'join', left: scan, right: q, band: { left: 'f', right: 'q.f', width: 1 } },
       'query.band: a band needs',
     ],
+    [
+      { op: 'join', left: scan, right: q, band: { left: 'u', right: 'q.u', width: -1 } },
+      'query.band: "width" must be a whole number',
+    ],
+    [
+      { op: 'join', left: scan, right: q, band: { left: 'u', right: 'q.u', width: 1 }, algorithm: 'hj' },
+      'query: a hash join finds equal keys only',
+    ],
     [{ op: 'union', left: scan, right: project(col('u')) }, 'query: both sides need equally many columns'],
     [
       { op: 'union', left: project(col('u')), right: project(col('s')) },

@@ -4,7 +4,7 @@ import type { DeviceMemory } from '../../../../gpu/memory/page-run.js'
 import { JOIN_ALGORITHMS, type JoinAlgorithm } from '../../../../gpu/relational/joins/join-types.js'
 import { JOIN_KINDS, type JoinKind } from '../../../../protocol/query/tree.js'
 import { anySeed, check, randomWords } from '../../primitives/bed.js'
-import { checkJoin, type HostJoin, joinOnDevice, joinOnHost, openJoins, uploadSide } from './join-bed.js'
+import { checkJoin, type HostJoin, joinOnHost, openJoins, uploadSide } from './join-bed.js'
 
 /** Lengths of the left and the right side beside those of nodes, chunks, tiles, partitions and blocks. */
 const LENGTHS = [
@@ -270,12 +270,4 @@ t.test('random joins by every algorithm and strategy', async (t) => {
     },
     24,
   )
-})
-
-t.test('what cannot be done is refused', async (t) => {
-  const sides = { left: { keys: [1n] }, right: { keys: [1n] }, keyWords: 1 } as const
-  const refused = { code: 'BAD_REQUEST' }
-  await t.rejects(joinOnDevice('serial', { ...sides, algorithm: 'hj', delta: 1n }), refused)
-  await t.rejects(joinOnDevice('serial', { ...sides, delta: -1n }), refused)
-  await t.rejects(joinOnDevice('serial', { ...sides, passBytes: 7 }), refused)
 })
