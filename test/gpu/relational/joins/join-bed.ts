@@ -70,11 +70,7 @@ export async function uploadSide(
 }
 
 /** Joins on the device and reads all passes. */
-export async function joinOnDevice(
-  strategy: Strategy,
-  host: HostJoin,
-  slicePairs?: number,
-): Promise<Outcome> {
+async function joinOnDevice(strategy: Strategy, host: HostJoin, slicePairs?: number): Promise<Outcome> {
   const { device, joins, openWork } = await openJoins(strategy, slicePairs)
   const work = openWork()
   const buffers: DeviceMemory[] = []
