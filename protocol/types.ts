@@ -114,10 +114,11 @@ export function parsePayloadKind(value: unknown): PayloadKind {
 }
 
 /** What the creator of an index decides. */
-export interface IndexDefinition extends TreeLayout {
+export interface IndexDefinition<K extends KeyType = KeyType, P extends PayloadKind = PayloadKind>
+  extends TreeLayout {
   readonly name: string
-  readonly keyType: KeyType
-  readonly payloadKind: PayloadKind
+  readonly keyType: K
+  readonly payloadKind: P
   /** At most one payload a key. */
   readonly unique: boolean
   /** What its keys are, where it is an index over columns of a relation; its payloads are numbers of rows. */

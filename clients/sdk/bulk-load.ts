@@ -10,7 +10,7 @@ import {
   runLoad,
 } from '../../protocol/load.js'
 import { shown } from '../../protocol/shown.js'
-import type { IndexDefinition, KeyType } from '../../protocol/types.js'
+import type { IndexDefinition, KeyType, PayloadKind } from '../../protocol/types.js'
 import { itemBytes, type WriteItems } from '../../protocol/write-pieces.js'
 import { CALL_OPTIONS, CALLBACK, type CallOptions, type Kinds, oneOf } from './call-options.js'
 import type { IndexCalls } from './index-calls.js'
@@ -20,16 +20,16 @@ import { type PayloadsInput, payloadColumn } from './payload-column.js'
 import { type Reply, readNumbers } from './reply.js'
 
 /** Rows to load: a payload for each key. Columns must not be changed before the load is over. */
-export interface LoadBatch<K extends KeyType = KeyType> {
+export interface LoadBatch<K extends KeyType = KeyType, P extends PayloadKind = PayloadKind> {
   readonly keys: Keys<K>
-  readonly payloads: PayloadsInput
+  readonly payloads: PayloadsInput<P>
 }
 
 /** Batches of any size, in the order in which their rows count. */
-export type LoadSource<K extends KeyType = KeyType> =
-  | LoadBatch<K>
-  | Iterable<LoadBatch<K>>
-  | AsyncIterable<LoadBatch<K>>
+export type LoadSource<K extends KeyType = KeyType, P extends PayloadKind = PayloadKind> =
+  | LoadBatch<K, P>
+  | Iterable<LoadBatch<K, P>>
+  | AsyncIterable<LoadBatch<K, P>>
 
 export interface LoadOptions extends CallOptions {
   /** `add` by default. */
@@ -59,9 +59,9 @@ const BYTES_UNDER_WAY = LIMITS.bytesInFlight / 4
 const PARTS_UNDER_WAY = LIMITS.requestsInFlight / 2
 
 /** As `Index.bulkLoad`. */
-export async function bulkLoad<K extends KeyType>(
+export async function bulkLoad(
   calls: IndexCalls,
-  source: LoadSource<K>,
+  source: LoadSource,
   options: LoadOptions,
 ): Promise<LoadResult> {
   const { connection } = calls
@@ -115,10 +115,7 @@ function inVain({ cause, stored: { seconds } }: LoadError): LoadError {
   return new LoadError(toWarpdexError(cause), { ...NO_ROWS, seconds })
 }
 
-async function* items<K extends KeyType>(
-  source: LoadSource<K>,
-  definition: IndexDefinition,
-): AsyncGenerator<WriteItems> {
+async function* items(source: LoadSource, definition: IndexDefinition): AsyncGenerator<WriteItems> {
   for await (const batch of batchesOf(source)) {
     if (!isBatch(batch)) throw noBatch(batch)
     const { keys, payloads } = batch
@@ -127,9 +124,7 @@ async function* items<K extends KeyType>(
   }
 }
 
-function batchesOf<K extends KeyType>(
-  source: LoadSource<K>,
-): Iterable<LoadBatch<K>> | AsyncIterable<LoadBatch<K>> {
+function batchesOf(source: LoadSource): Iterable<LoadBatch> | AsyncIterable<LoadBatch> {
   if (isBatch(source)) return [source]
   if (typeof source === 'object' && source !== null) {
     if (Symbol.iterator in source || Symbol.asyncIterator in source) return source
@@ -137,7 +132,7 @@ function batchesOf<K extends KeyType>(
   throw noBatch(source)
 }
 
-function isBatch<K extends KeyType>(batch: LoadSource<K>): batch is LoadBatch<K> {
+function isBatch(batch: LoadSource): batch is LoadBatch {
   return typeof batch === 'object' && batch !== null && 'keys' in batch && 'payloads' in batch
 }
 

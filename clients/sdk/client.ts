@@ -17,6 +17,7 @@ import {
 } from './call-options.js'
 import { Connection } from './connection.js'
 import { IndexCalls } from './index-calls.js'
+import type { IndexTypes } from './index-types.js'
 import {
   type ConnectOptions,
   CREATE_OPTIONS,
@@ -90,8 +91,14 @@ export class Client {
     return this.#connection.closed
   }
 
-  /** An index by name. Nothing is sent: the first call on it says whether it exists. */
-  index<K extends KeyType = KeyType, P extends PayloadKind = PayloadKind>(name: string): Index<K, P> {
+  /**
+   * An index by name, or by its definition, which types its keys and payloads. Nothing is sent: the first call on it says whether it
+   * exists.
+   */
+  index<const K extends KeyType = KeyType, const P extends PayloadKind = PayloadKind>(
+    of: string | IndexTypes<K, P>,
+  ): Index<K, P> {
+    const name = typeof of === 'string' ? of : Object(of).name
     checkName(name, 'index', 'an index')
     let known = this.#indexes.get(name)
     if (known === undefined) {
@@ -107,17 +114,21 @@ export class Client {
    * Creates an index.
    *
    * @param options with `ifNotExists` an equal index that is there already is right
-   * @returns whether it was made now
+   * @returns the index, with keys and payloads of these types
    * @throws WarpdexError `INDEX_EXISTS`
    */
-  async createIndex(definition: IndexDefinition, options: CreateOptions = {}): Promise<boolean> {
-    checkOptions(definition, DEFINITION_FIELDS, 'createIndex', 'field')
+  async createIndex<const K extends KeyType, const P extends PayloadKind>(
+    definition: IndexDefinition<K, P> & IndexTypes<K, P>,
+    options: CreateOptions = {},
+  ): Promise<Index<K, P>> {
+    checkOptions<IndexDefinition>(definition, DEFINITION_FIELDS, 'createIndex', 'field')
     checkName(definition.name, 'createIndex', 'an index')
     checkOptions(options, CREATE_OPTIONS, 'createIndex')
     const { name: index, keyType, payloadKind, unique } = definition
     const { ifNotExists } = options
     const fields = { index, keyType, payloadKind, unique, ...layoutOf(definition), ifNotExists }
-    return (await this.#request('createIndex', fields, options)).created
+    await this.#request('createIndex', fields, options)
+    return this.index<K, P>(definition.name)
   }
 
   /**
@@ -179,16 +190,16 @@ export class Client {
    * Creates a relation.
    *
    * @param options with `ifNotExists` a relation of the same columns that is there already is right
-   * @returns whether it was made now
    * @throws WarpdexError `RELATION_EXISTS`
    */
-  async createRelation(definition: RelationDefinition, options: CreateOptions = {}): Promise<boolean> {
+  async createRelation(definition: RelationDefinition, options: CreateOptions = {}): Promise<Relation> {
     checkOptions<Partial<RelationInfo>>(definition, RELATION_FIELDS, 'createRelation', 'field')
     checkName(definition.name, 'createRelation', 'a relation')
     checkOptions(options, CREATE_OPTIONS, 'createRelation')
     const columns = parseColumns(definition.columns)
     const fields = { relation: definition.name, columns, ifNotExists: options.ifNotExists }
-    return (await this.#request('createRelation', fields, options)).created
+    await this.#request('createRelation', fields, options)
+    return this.relation(definition.name)
   }
 
   /**

@@ -54,8 +54,9 @@ export { arrowDefinition, toArrow } from './arrow.js'
 export type { LoadBatch, LoadOptions, LoadSource } from './bulk-load.js'
 export type { CallOptions } from './call-options.js'
 export { type Client, connect } from './client.js'
+export type { FixedKind, IndexTypes, TupleType } from './index-types.js'
 export type { Key, KeyEnd, KeyInput, KeyPrefix, Keys } from './keys.js'
-export type { ConnectOptions, FindOptions, IfExists, ReconnectOptions } from './options.js'
+export type { ConnectOptions, CreateOptions, FindOptions, IfExists, ReconnectOptions } from './options.js'
 export type { Blob, PayloadInput, PayloadsInput, PayloadToStore } from './payload-column.js'
 export {
   type Columns,

@@ -218,12 +218,15 @@ export interface DeleteOptions<P extends PayloadKind> extends CallOptions {
 
 export const DELETE_OPTIONS: Kinds<DeleteOptions<PayloadKind>> = { payload: ANYTHING, ...CALL_OPTIONS }
 
-export interface DeleteManyOptions extends FindOptions {
+export interface DeleteManyOptions<P extends PayloadKind> extends FindOptions {
   /** One a key: only those that equal it are deleted. */
-  readonly payloads?: PayloadsInput | undefined
+  readonly payloads?: PayloadsInput<P> | undefined
 }
 
-export const DELETE_MANY_OPTIONS: Kinds<DeleteManyOptions> = { payloads: ANYTHING, ...FIND_OPTIONS }
+export const DELETE_MANY_OPTIONS: Kinds<DeleteManyOptions<PayloadKind>> = {
+  payloads: ANYTHING,
+  ...FIND_OPTIONS,
+}
 
 const LAYOUT_OPTIONS: Kinds<TreeLayout> = {
   structure: oneOf(STRUCTURES),

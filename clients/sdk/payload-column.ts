@@ -11,7 +11,18 @@ export interface Blob {
 }
 
 /** Payloads to store, one a key: a column, or a list of single ones, which costs work for each. Text becomes UTF-8. */
-export type PayloadsInput = Uint32Array | BigUint64Array | Uint8Array | Blob | readonly PayloadInput[]
+export type PayloadsInput<P extends PayloadKind = PayloadKind> = [PayloadKind] extends [P]
+  ? Uint32Array | BigUint64Array | Uint8Array | Blob | readonly PayloadInput[]
+  : PayloadColumn<P> | readonly PayloadToStore<P>[]
+
+type PayloadColumn<P extends PayloadKind> = P extends 'u32'
+  ? Uint32Array
+  : P extends 'u64'
+    ? BigUint64Array
+    : P extends 'bytes'
+      ? Blob
+      : Uint8Array
+
 export type PayloadInput = number | bigint | string | Uint8Array
 
 /** A payload that a caller may give for an index of the kind. */

@@ -250,7 +250,11 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    * @returns a ResultCode for each item
    * @throws BatchError where it goes out in several requests: it says how many of the first items are stored
    */
-  insertMany(keys: Keys<K>, payloads: PayloadsInput, options: InsertManyOptions = {}): Promise<Uint8Array> {
+  insertMany(
+    keys: Keys<K>,
+    payloads: PayloadsInput<P>,
+    options: InsertManyOptions = {},
+  ): Promise<Uint8Array> {
     return this.#calls.begin('insertMany', options, INSERT_MANY_OPTIONS, (known, bounds) => {
       const mode = MODES[options.ifExists ?? 'add']
       const traversal = traversalOf(options)
@@ -265,7 +269,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    * @returns a ResultCode for each item
    * @throws BatchError as `insertMany` does
    */
-  putMany(keys: Keys<K>, payloads: PayloadsInput, options: FindOptions = {}): Promise<Uint8Array> {
+  putMany(keys: Keys<K>, payloads: PayloadsInput<P>, options: FindOptions = {}): Promise<Uint8Array> {
     return this.#calls.begin('putMany', options, FIND_OPTIONS, (known, bounds) => {
       const traversal = traversalOf(options)
       const write = {
@@ -284,9 +288,9 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    *
    * @throws LoadError that says how many rows are stored
    */
-  async bulkLoad(source: LoadSource<K>, options: LoadOptions = {}): Promise<LoadResult> {
+  async bulkLoad(source: LoadSource<K, P>, options: LoadOptions = {}): Promise<LoadResult> {
     checkOptions(options, LOAD_OPTIONS, 'bulkLoad')
-    return bulkLoad(this.#calls, source, options)
+    return bulkLoad(this.#calls, source as LoadSource, options)
   }
 
   /**
@@ -296,7 +300,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    * @returns a ResultCode for each item
    * @throws BatchError as `insertMany` does
    */
-  deleteMany(keys: Keys<K>, options: DeleteManyOptions = {}): Promise<Uint8Array> {
+  deleteMany(keys: Keys<K>, options: DeleteManyOptions<P> = {}): Promise<Uint8Array> {
     return this.#calls.begin('deleteMany', options, DELETE_MANY_OPTIONS, (known, bounds) => {
       const { payloads } = options
       const items = payloads === undefined ? keysOf(keys, known) : itemsOf(keys, payloads, known)

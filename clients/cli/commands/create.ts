@@ -4,8 +4,9 @@ import { quotedText } from '../../../protocol/shown.js'
 import { ALLOCATIONS, LAYOUTS, type PartitionLevels, STRUCTURES } from '../../../protocol/traversal.js'
 import { parseLayout } from '../../../protocol/traversal-options.js'
 import { parseKeyType, parsePayloadKind, SCALAR_KEY_TYPES } from '../../../protocol/types.js'
-import type { Client } from '../../sdk/index.js'
+import type { Client, CreateOptions } from '../../sdk/index.js'
 import { argument, command, flag, text } from '../command.js'
+import { createOnce } from '../creating.js'
 import { printLines } from '../output.js'
 import { CLIENT_OPTIONS, withClient } from '../session.js'
 
@@ -66,18 +67,21 @@ export const add = command({
     const { structure, layout, allocation, linked } = options
     const partitionLevels = parsePartitionLevels(options.partitionLevels)
     const form = parseLayout({ structure, layout, allocation, partitionLevels, linked })
-    let create: (client: Client) => Promise<boolean>
+    let create: (client: Client, options: CreateOptions) => Promise<unknown>
     if (relation !== undefined && columns !== undefined && !unique) {
-      create = (client) =>
-        client.relation(relation).createIndex(name, columns.split(','), { ...form, ifNotExists })
+      create = (client, options) =>
+        client.relation(relation).createIndex(name, columns.split(','), { ...form, ...options })
     } else if (key !== undefined && payload !== undefined) {
       const kinds = { keyType: parseKeyType(key), payloadKind: parsePayloadKind(payload) }
-      create = (client) => client.createIndex({ name, ...kinds, unique, ...form }, { ifNotExists })
+      create = (client, options) => client.createIndex({ name, ...kinds, unique, ...form }, options)
     } else {
       const message = 'an index has --key and --payload, or --relation and --columns and is not --unique'
       throw badRequest(`${message}; --help shows what is right`)
     }
-    const created = await withClient(options, create)
+    const created = await withClient(options, (client) => {
+      if (ifNotExists) return createOnce((options) => create(client, options))
+      return create(client, {}).then(() => true)
+    })
     await printLines([created ? 'created' : 'there already'])
   },
 })

@@ -4,6 +4,7 @@ import { badRequest, type ErrorCode, toWarpdexError, WarpdexError } from '../../
 import { isName } from '../../../protocol/names.js'
 import type { ColumnDefinition, RelationDefinition } from '../../../protocol/relation.js'
 import { arrowDefinition, type Client } from '../../sdk/index.js'
+import { createOnce } from '../creating.js'
 import { inferColumns } from './inference.js'
 import { csvRecords, type FileRecord, jsonRecords } from './records.js'
 import { relationInput } from './relation-input.js'
@@ -149,7 +150,7 @@ class Load {
     if (unnamed !== undefined) {
       throw badRequest(`${JSON.stringify(unnamed.name)} is no name of a column; name it in the file`)
     }
-    this.#made = await this.#client.createRelation(definition, { ifNotExists: true })
+    this.#made = await createOnce((options) => this.#client.createRelation(definition, options))
     return definition
   }
 

@@ -6,6 +6,7 @@ import {
   type Key,
   LIMITS,
   ResultCode,
+  type TupleType,
   type VariableKeyType,
 } from '../../../clients/sdk/index.js'
 import { TupleEncoder } from '../../../protocol/tuple-key.js'
@@ -18,13 +19,12 @@ const server = await start(t)
 const client = await connect(server.url)
 t.teardown(() => client.close())
 
-async function create<K extends VariableKeyType>(
+function create<const K extends VariableKeyType>(
   name: string,
-  keyType: K,
+  keyType: K & TupleType<K>,
   through: Client = client,
 ): Promise<Index<K, 'u32'>> {
-  await through.createIndex({ name, keyType, payloadKind: 'u32', unique: false })
-  return through.index<K, 'u32'>(name)
+  return through.createIndex<K, 'u32'>({ name, keyType, payloadKind: 'u32', unique: false })
 }
 
 async function payloads(scan: AsyncIterable<{ readonly payload: number }>): Promise<number[]> {
