@@ -12,6 +12,7 @@ import { benchMerge } from './merge.js'
 import { benchOrder } from './order.js'
 import { benchRelational } from './papers/diamos/relational.js'
 import { benchJoins } from './papers/he/joins.js'
+import type { PartChoice } from './papers/parts.js'
 import { benchSelect } from './papers/sitaridi/select.js'
 import { benchSpeculation } from './papers/volk/speculation.js'
 import { benchPath } from './path/path.js'
@@ -40,7 +41,7 @@ interface Setting {
   readonly list: boolean
   readonly against: string | undefined
   /** Of a paper's evaluation; all unless given. */
-  readonly parts: readonly string[] | undefined
+  readonly parts: PartChoice | undefined
   /** Program of the Redis server. */
   readonly redisServer: string
   /** Where the figures are kept. */
@@ -131,7 +132,15 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     return benchFairness(adapter, kind, quick)
   },
   soak: ({ adapter, minutes }) => benchSoak(adapter, minutes),
+  papers: async (setting) => {
+    for (const paper of PAPERS)
+      await SUITES[paper]!({ ...setting, parts: 'missing', path: defaultPath(paper) })
+    return undefined
+  },
 }
+
+/** Suites that repeat a paper's evaluation, part by part. */
+const PAPERS = ['joins', 'select', 'relational', 'speculation']
 
 /** Logarithm of the largest index that is measured by default. */
 const LARGEST = 26
@@ -180,7 +189,7 @@ const options = await yargs(hideBin(process.argv))
     type: 'string',
     array: true,
     describe:
-      "speculation, joins, relational, select: which of the paper's figures and tables [all]; kept rows of others stay",
+      "speculation, joins, relational, select: which of the paper's figures and tables [all]; kept rows of others stay. papers: those of all four of which none are kept",
   })
   .option('millions', {
     type: 'number',
@@ -202,7 +211,7 @@ const { adapter, max, seconds, minutes, millions, quick, list, against, parts, r
 const device = await Device.open(adapter)
 const { name, software } = device.facts
 const largest = (onSoftware: number) => max ?? (software ? onSoftware : LARGEST)
-const path = options.json ?? defaultPath(folderName(name))
+const path = options.json ?? defaultPath(suite)
 const rows = await SUITES[suite]({
   adapter,
   device,
@@ -223,8 +232,9 @@ if (rows !== undefined) {
 }
 device.destroy()
 
-function defaultPath(adapter: string): string | undefined {
+function defaultPath(suite: string): string | undefined {
   if (quick) return undefined
+  const adapter = folderName(device.facts.name)
   return suite === 'speculation'
     ? `bench/results/speculation/${adapter}/figures.json`
     : `bench/results/${adapter}/${suite}.json`

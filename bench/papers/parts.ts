@@ -7,6 +7,9 @@ export interface PartRow extends Row {
   readonly part: string
 }
 
+/** Names of parts, or `missing` for those of which no rows are kept. */
+export type PartChoice = readonly string[] | 'missing'
+
 /** A paper's evaluation in parts, each of which can be measured by itself. */
 export interface Evaluation<Part extends string, Kind extends Row> {
   readonly suite: string
@@ -14,7 +17,7 @@ export interface Evaluation<Part extends string, Kind extends Row> {
   /** All that there are, in the order in which rows are kept. */
   readonly all: readonly Part[]
   /** Those to measure; all of them unless given. */
-  readonly parts: readonly string[] | undefined
+  readonly parts: PartChoice | undefined
   measure(part: Part): Promise<readonly Kind[]>
   /** Charts by file name, of what rows there are. */
   draw(adapter: string, rows: readonly (Kind & PartRow)[]): ReadonlyMap<string, string>
@@ -30,8 +33,8 @@ export async function measureParts<Part extends string, Kind extends Row>(
   evaluation: Evaluation<Part, Kind>,
 ): Promise<void> {
   const { suite, adapter, all, path, draw } = evaluation
-  const parts = chosenOf(evaluation)
   let rows: (Kind & PartRow)[] = path === undefined ? [] : keptRows(path, adapter)
+  const parts = chosenOf(evaluation, rows)
   for (const part of parts) {
     const measured = (await evaluation.measure(part)).map((row) => ({ ...row, part }))
     printTables(`${part} on ${adapter}`, measured)
@@ -44,12 +47,12 @@ export async function measureParts<Part extends string, Kind extends Row>(
   }
 }
 
-function chosenOf<Part extends string, Kind extends Row>({
-  suite,
-  all,
-  parts,
-}: Evaluation<Part, Kind>): readonly Part[] {
+function chosenOf<Part extends string, Kind extends Row>(
+  { suite, all, parts }: Evaluation<Part, Kind>,
+  kept: readonly PartRow[],
+): readonly Part[] {
   if (parts === undefined) return all
+  if (parts === 'missing') return all.filter((part) => kept.every((row) => row.part !== part))
   for (const part of parts) {
     if (!all.some((one) => one === part)) throw new Error(`${suite} has ${all.join(', ')}, and no ${part}`)
   }

@@ -5,7 +5,7 @@ import { measureApart, measureForParent } from '../../apart.js'
 import { byTurns } from '../../kernel-time.js'
 import { type Row, spreadOf } from '../../report.js'
 import { keepWarm, warmUp } from '../../warm-up.js'
-import { measureParts } from '../parts.js'
+import { measureParts, type PartChoice } from '../parts.js'
 import { drawCharts } from './charts.js'
 import { benchCtaJoins } from './cta-joins.js'
 import { bytesOf, checkTuples } from './host-tuples.js'
@@ -33,7 +33,7 @@ export interface RelationalOptions {
   /** Seconds instead of minutes. */
   readonly quick: boolean
   /** The figures and tables to measure; all unless given. */
-  readonly parts: readonly string[] | undefined
+  readonly parts: PartChoice | undefined
   /** Where the rows are kept, with the charts beside them. */
   readonly path: string | undefined
 }

@@ -2,7 +2,7 @@ import type { Device } from '../../../gpu/device/device.js'
 import { Primitives } from '../../../gpu/primitives/primitives.js'
 import { QueryKernels } from '../../../gpu/relational/query/query-kernels.js'
 import type { Row } from '../../report.js'
-import { measureParts } from '../parts.js'
+import { measureParts, type PartChoice } from '../parts.js'
 import { benchAccessOrder } from './access-order.js'
 import { drawCharts } from './charts.js'
 import { benchFigure14 } from './figure14.js'
@@ -23,7 +23,7 @@ export interface JoinsOptions {
   /** Seconds instead of minutes. */
   readonly quick: boolean
   /** The figures and tables to measure; all unless given. */
-  readonly parts: readonly string[] | undefined
+  readonly parts: PartChoice | undefined
   /** Where the rows are kept, with the charts beside them. */
   readonly path: string | undefined
 }

@@ -7,7 +7,7 @@ import type { Effort } from '../../kernel-time.js'
 import type { Row } from '../../report.js'
 import { warmUp } from '../../warm-up.js'
 import { copyRate } from '../diamos/timing.js'
-import { measureParts } from '../parts.js'
+import { measureParts, type PartChoice } from '../parts.js'
 import { measureByRow } from './by-row.js'
 import { drawCharts } from './charts.js'
 import { DuckTable } from './duckdb-select.js'
@@ -41,7 +41,7 @@ export interface SelectOptions {
   /** Seconds instead of minutes, on small tables. */
   readonly quick: boolean
   /** The figures to measure; all unless given. */
-  readonly parts: readonly string[] | undefined
+  readonly parts: PartChoice | undefined
   /** Where the rows are kept, with the charts beside them. */
   readonly path: string | undefined
 }

@@ -1,5 +1,5 @@
 import type { Device } from '../../../gpu/device/device.js'
-import { measureParts } from '../parts.js'
+import { measureParts, type PartChoice } from '../parts.js'
 import { drawCharts } from './charts.js'
 import { DATA_SETS, keyLengths } from './data-sets.js'
 import { createTools } from './device-subject.js'
@@ -10,7 +10,7 @@ export interface SpeculationOptions {
   /** Seconds instead of minutes, on small indexes. */
   readonly quick: boolean
   /** The figures to measure; all unless given. */
-  readonly parts: readonly string[] | undefined
+  readonly parts: PartChoice | undefined
   /** Where the rows are kept, with the charts beside them. */
   readonly path: string | undefined
 }
