@@ -6,9 +6,9 @@ from . import aio
 from ._blocking import Client, Index, QueryResult, RangesPage, Relation, Scan, WriteBatch, connect
 from ._inputs import Blob
 from ._rows import ColumnBatch
-from .aio import Batch, ConnectOptions
+from .aio import Batch, ConnectOptions, ScanOptions
 from .errors import BatchError, LoadCounts, LoadError, WarpdexError
-from .results import Entry, GetAllResult, GetResult, NextResult, Page, ResultCode, Rows
+from .results import Entry, GetAllResult, GetResult, NextEntry, NextResult, Page, ResultCode, Rows
 
 __all__ = [
     "Batch",
@@ -23,6 +23,7 @@ __all__ = [
     "Index",
     "LoadCounts",
     "LoadError",
+    "NextEntry",
     "NextResult",
     "Page",
     "QueryResult",
@@ -31,6 +32,7 @@ __all__ = [
     "ResultCode",
     "Rows",
     "Scan",
+    "ScanOptions",
     "WarpdexError",
     "WriteBatch",
     "aio",

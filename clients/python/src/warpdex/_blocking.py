@@ -105,6 +105,9 @@ class Index(Blocking):
     put = blocking(aio.Index.put)
     insert = blocking(aio.Index.insert)
     delete = blocking(aio.Index.delete)
+    count = blocking(aio.Index.count)
+    get_all = blocking(aio.Index.get_all)
+    get_next = blocking(aio.Index.get_next)
     get_many = blocking(aio.Index.get_many)
     has_many = blocking(aio.Index.has_many)
     get_all_many = blocking(aio.Index.get_all_many)
@@ -115,22 +118,21 @@ class Index(Blocking):
     insert_many = blocking(aio.Index.insert_many)
     delete_many = blocking(aio.Index.delete_many)
     bulk_load = blocking(aio.Index.bulk_load)
-    pages = iterating(aio.Index.pages)
 
     def batch(self) -> WriteBatch:
         """An ordered mix of writes, which is applied as a whole by its `write()`."""
         return WriteBatch(self._runner, self._own.batch())
 
     def entries(self, **options: Any) -> Scan[Entry]:
-        """Keys and payloads in the order of the keys; options are those of `pages`."""
+        """Keys and payloads in the order of the keys; options are those of `ScanOptions`."""
         return Scan(self._runner, self._own.entries(**options))
 
     def keys(self, **options: Any) -> Scan[Any]:
-        """Keys in their order, one for each payload; options are those of `pages`."""
+        """Keys in their order, one for each payload; options are those of `ScanOptions`."""
         return Scan(self._runner, self._own.keys(**options))
 
     def values(self, **options: Any) -> Scan[Any]:
-        """Payloads in the order of their keys; options are those of `pages`."""
+        """Payloads in the order of their keys; options are those of `ScanOptions`."""
         return Scan(self._runner, self._own.values(**options))
 
     def ranges(
@@ -185,6 +187,8 @@ class Client(Blocking):
     list_indexes = blocking(aio.Client.list_indexes)
     drop_relation = blocking(aio.Client.drop_relation)
     list_relations = blocking(aio.Client.list_relations)
+    rename_index = blocking(aio.Client.rename_index)
+    swap_indexes = blocking(aio.Client.swap_indexes)
     stats = blocking(aio.Client.stats)
     snapshot = blocking(aio.Client.snapshot)
     back_up = blocking(aio.Client.back_up)

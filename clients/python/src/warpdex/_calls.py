@@ -217,9 +217,13 @@ class Answer:
             return payload_rows(self._cut("payloads", rows), kind)
         if kind in DTYPES:
             return self._plain("payloads", rows, DTYPES[kind])
-        return self._plain("payloads", lambda part: rows(part) * width, DTYPES["u8"]).reshape(
-            -1, width
-        )
+        values = join_columns(
+            [
+                Column(part.plain("payloads", rows(part) * width, DTYPES["u8"]))
+                for part in self.parts
+            ]
+        ).values
+        return values.reshape(-1, width)
 
     @property
     def tokens(self) -> Column:

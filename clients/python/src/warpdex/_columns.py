@@ -13,6 +13,9 @@ from .errors import WarpdexError
 
 Array = npt.NDArray[Any]
 
+#: Masked arrays, of which numpy says no types before version 2.3.
+masked: Any = np.ma
+
 #: Types of numbers as they travel.
 DTYPES: dict[str, np.dtype[Any]] = {
     "u8": np.dtype("u1"),

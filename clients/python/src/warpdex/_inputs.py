@@ -67,16 +67,16 @@ def payload_width(kind: str) -> int | None:
 _ARRAY_CODES = {"u8": "B", "u32": "I", "i32": "i", "u64": "Q", "i64": "q", "f32": "f", "f64": "d"}
 
 
-def number_column(values: Any, type: str, what: str) -> Array:
+def number_column(values: Any, type: str, what: str, code: str = "BAD_REQUEST") -> Array:
     """
-    Numbers as an array of a type, without a copy where they are one. Raises `WRONG_KEY_TYPE` for an array whose values are of another kind,
-    and `BAD_REQUEST` for numbers that the type cannot hold.
+    Numbers as an array of a type, without a copy where they are one. Raises `code` for an array whose values are of another kind, and
+    `BAD_REQUEST` for numbers that the type cannot hold.
     """
     dtype = DTYPES[type]
     if not isinstance(values, np.ndarray) and hasattr(values, "__array__"):
         values = np.asarray(values)
     if isinstance(values, np.ndarray) and values.dtype != object:
-        return _array_of(values, dtype, type, what)
+        return _array_of(values, dtype, type, what, code)
     if isinstance(values, (str, bytes, int, float)) or not isinstance(values, Iterable):
         raise bad_request(f"{what} are a list or an array of {type}, one each, not {values!r}")
     try:
@@ -85,14 +85,14 @@ def number_column(values: Any, type: str, what: str) -> Array:
         raise bad_request(f"{what} must be {type}: {error}") from error
 
 
-def _array_of(values: Array, dtype: np.dtype[Any], type: str, what: str) -> Array:
+def _array_of(values: Array, dtype: np.dtype[Any], type: str, what: str, code: str) -> Array:
     if values.ndim != 1:
         raise bad_request(f"{what} are an array of one dimension, not of {values.ndim}")
     if values.dtype == dtype:
         return values
     is_float = dtype.kind == "f"
     if values.dtype.kind not in ("iuf" if is_float else "iu"):
-        raise WarpdexError("WRONG_KEY_TYPE", f"{what} are {values.dtype}; {type} are needed")
+        raise WarpdexError(code, f"{what} are {values.dtype}; {type} are needed")
     if not is_float and len(values) > 0:
         held = np.iinfo(dtype)
         least, most = int(values.min()), int(values.max())
@@ -106,7 +106,8 @@ def _array_of(values: Array, dtype: np.dtype[Any], type: str, what: str) -> Arra
 def key_column(keys: Keys, info: IndexInfo, are_ends: bool = False) -> Column:
     """Keys as a column; ends of ranges may be leading parts of tuples."""
     if info.has_fixed_keys:
-        return Column(number_column(keys, info.key_type, f'keys of index "{info.name}"'))
+        what = f'keys of index "{info.name}"'
+        return Column(number_column(keys, info.key_type, what, "WRONG_KEY_TYPE"))
     column = blob_column(keys) or cut_rows(_key_rows(keys, info, are_ends))
     check_key_bytes(column)
     return column
@@ -164,7 +165,8 @@ def listed(rows: Any, what: str) -> list[Any]:
         raise bad_request(
             f"{what} come as a list or an array, one each, not as {rows!r}; a single one is a list of one"
         )
-    return rows.tolist() if isinstance(rows, np.ndarray) else list(rows)
+    plain: list[Any] = rows.tolist() if isinstance(rows, np.ndarray) else list(rows)
+    return plain
 
 
 def _utf8(rows: list[Any], what: str) -> list[bytes]:

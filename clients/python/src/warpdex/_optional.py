@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._columns import DTYPES, bitmap
+from ._columns import DTYPES, bitmap, masked
 from .errors import bad_request
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def series_values(series: Any, type: str) -> tuple[Any, Any]:
         if (values != np.floor(values)).any() or abs(values).max(initial=0) > 2**53:
             raise bad_request(f"a column of {series.dtype} has numbers that are no {type}")
         return values.astype(np.int64), validity
-    dtype = DTYPES[type] if series.dtype.kind not in "iuf" else None
+    # Pandas' own types say which of numpy's their values have; objects are taken for numbers of the column's type.
+    dtype = getattr(series.dtype, "numpy_dtype", DTYPES[type] if series.dtype == object else None)
     return series.to_numpy(dtype=dtype, na_value=0), validity
 
 
@@ -114,12 +115,12 @@ def _series(type: str, values: Any) -> Any:
     import pandas as pd
 
     if type == "boolean":
-        plain = np.ma.getdata(values).astype(np.bool_)
-        mask = np.ma.getmaskarray(values)
+        plain = masked.getdata(values).astype(np.bool_)
+        mask = masked.getmaskarray(values)
         return pd.Series(pd.arrays.BooleanArray(plain, mask) if mask.any() else plain)
-    if not isinstance(values, np.ma.MaskedArray):
+    if not isinstance(values, masked.MaskedArray):
         return pd.Series(values)
-    plain, mask = np.ma.getdata(values), np.ma.getmaskarray(values)
+    plain, mask = masked.getdata(values), masked.getmaskarray(values)
     kind = pd.arrays.FloatingArray if type[0] == "f" else pd.arrays.IntegerArray
     return pd.Series(kind(plain, mask))
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from ._calls import DataCall
 from ._columns import Column, cut_rows
 from ._inputs import IndexInfo, Key, Keys, blob_column, key_column, listed
 from ._limits import KEY_BYTES
@@ -78,3 +81,23 @@ def _successor(prefix: bytes) -> bytes | None:
     """The first bytes behind all that begin with the prefix; None where there are none."""
     kept = prefix.rstrip(b"\xff")
     return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
+
+
+def scan_call(
+    range: Range, limit: int, reverse: bool, after: bytes | None, info: IndexInfo
+) -> DataCall:
+    """Asks for entries, up to `limit` of each range; one range may go on behind a token."""
+    columns = dict(range.columns)
+    if after is not None:
+        token = np.frombuffer(after, np.uint8)
+        cuts = None if info.has_fixed_keys else np.array([0, len(token)], "<u4")
+        columns["tokens"] = Column(token.reshape(1, -1) if cuts is None else token, cuts)
+    return DataCall(
+        "scan",
+        range.count,
+        columns,
+        limit=limit,
+        reverse=reverse,
+        from_exclusive=range.from_exclusive,
+        to_exclusive=range.to_exclusive,
+    )

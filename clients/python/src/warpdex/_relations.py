@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _limits
-from ._columns import DTYPES, Array, Column, bitmap, bits, cut_rows
+from ._columns import DTYPES, Array, Column, bitmap, bits, cut_rows, masked
 from ._frames import WireColumn
 from ._inputs import number_column
 from ._optional import arrow_values, is_arrow, is_frame, is_series, series_values
@@ -52,12 +52,14 @@ class Cells(NamedTuple):
         if self.texts is None:
             if self.validity is None:
                 return self.values
-            return np.ma.MaskedArray(self.values, mask=~self.validity)
+            array: Array = masked.MaskedArray(self.values, mask=~self.validity)
+            return array
         texts = np.array([*self.texts, None], dtype=object)
         numbers = self.values.astype(np.int64)
-        return texts[
-            numbers if self.validity is None else np.where(self.validity, numbers, len(self.texts))
-        ]
+        if self.validity is not None:
+            numbers[~self.validity] = len(self.texts)
+        chosen: Array = texts[numbers]
+        return chosen
 
 
 def pack_rows(rows: Any, types: Types) -> tuple[int, dict[str, Cells]]:
@@ -92,8 +94,8 @@ def _cells(values: Any, type: str, name: str) -> Cells:
         values, validity = series_values(values, type)
     elif is_arrow(values):
         values, validity = arrow_values(values, type, what)
-    elif isinstance(values, np.ma.MaskedArray):
-        validity = ~np.ma.getmaskarray(values)
+    elif isinstance(values, masked.MaskedArray):
+        validity = ~masked.getmaskarray(values)
         values = values.filled(0)
     elif not isinstance(values, np.ndarray) or values.dtype == object:
         values, validity = _listed(values, type, what)
@@ -190,7 +192,7 @@ def join_cells(parts: Sequence[Cells], type: str) -> Array:
         return np.empty(
             0, object if type == "string" else DTYPES["u32" if type == "boolean" else type]
         )
-    if any(isinstance(one, np.ma.MaskedArray) for one in arrays):
-        joined: Array = np.ma.concatenate(arrays)  # type: ignore[no-untyped-call,unused-ignore]
+    if any(isinstance(one, masked.MaskedArray) for one in arrays):
+        joined: Array = masked.concatenate(arrays)
         return joined
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)

@@ -21,7 +21,7 @@ _READ_SENDS = 4
 _SENDS = {
     # Whether something was there before cannot be known after a loss, so these are for the caller to repeat.
     **dict.fromkeys(("createIndex", "dropIndex", "createRelation", "dropRelation"), 1),
-    **dict.fromkeys(("createRelationIndex", "backup"), 1),
+    **dict.fromkeys(("createRelationIndex", "renameIndex", "swapIndexes", "backup"), 1),
     # A result ends with the connection that it was asked for on.
     **dict.fromkeys(("queryNext", "queryEnd"), 1),
     # A write is sent again once, under the same write id, so that the server applies it once.

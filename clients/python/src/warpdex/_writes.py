@@ -15,7 +15,7 @@ class WriteOp(IntEnum):
     DELETE_PAYLOAD = 4
 
 
-def insert_op(if_exists: str, choices: tuple[str, ...] = ("add", "keep", "error")) -> WriteOp:
+def insert_op(if_exists: str, choices: tuple[str, ...]) -> WriteOp:
     """How an item is inserted whose key may be there."""
     if if_exists not in choices:
         raise bad_request(f"if_exists is one of {', '.join(choices)}, not {if_exists!r}")

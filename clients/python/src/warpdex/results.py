@@ -144,6 +144,13 @@ class Page:
         return len(self.keys)
 
 
+class NextEntry(NamedTuple):
+    key: Any
+    payload: Any
+    #: Its number among the payloads of the key.
+    sequence: int
+
+
 @dataclass(frozen=True)
 class NextResult:
     """The entry after, or before, each key of a batch."""
@@ -157,6 +164,12 @@ class NextResult:
 
     def __len__(self) -> int:
         return len(self.found)
+
+    def __getitem__(self, i: int) -> NextEntry | None:
+        """The entry after key i, or None."""
+        if not self.found[i]:
+            return None
+        return NextEntry(value_at(self.keys, i), value_at(self.payloads, i), int(self.sequences[i]))
 
 
 class Entry(NamedTuple):

@@ -7,7 +7,7 @@ from ._load import Batch
 from ._ranges_page import RangesPage
 from ._relation import Relation
 from ._result import QueryResult
-from ._scan import Scan
+from ._scan import Scan, ScanOptions
 from ._write_batch import WriteBatch
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "RangesPage",
     "Relation",
     "Scan",
+    "ScanOptions",
     "WriteBatch",
     "connect",
 ]

@@ -68,6 +68,19 @@ class Client:
             self._calls[name].definition.forget()
         return bool(reply["dropped"])
 
+    async def rename_index(self, name: str, to: str, *, deadline: float | None = None) -> None:
+        """
+        Gives an index a name that none has. Calls on `index(name)` go on in what has that name then, if there is one. Raises
+        `UNKNOWN_INDEX`, `INDEX_EXISTS`.
+        """
+        await self._move("renameIndex", name, "to", to, deadline)
+
+    async def swap_indexes(self, one: str, other: str, *, deadline: float | None = None) -> None:
+        """
+        Gives two indexes each other's names in one step, so that one that was built aside takes the place of another without a gap.
+        """
+        await self._move("swapIndexes", one, "with", other, deadline)
+
     async def list_indexes(self, *, deadline: float | None = None) -> Sequence[Mapping[str, Any]]:
         """The definitions of all indexes."""
         indexes: Sequence[Mapping[str, Any]] = (await self._request("listIndexes", {}, deadline))[
@@ -169,6 +182,17 @@ class Client:
         trace: TracebackType | None,
     ) -> None:
         await self.close()
+
+    async def _move(
+        self, op: str, name: str, field: str, other: str, deadline: float | None
+    ) -> None:
+        """A request that gives two names another meaning, after what was called on both before."""
+        if other in self._calls:
+            await self._calls[other].caught_up(self._connection.until(deadline))
+        await self._for_index(name, op, {"index": name, field: other}, deadline)
+        for moved in (name, other):
+            if moved in self._calls:
+                self._calls[moved].definition.forget()
 
     async def _request(
         self, op: str, fields: Mapping[str, Any], deadline: float | None

@@ -2,41 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _limits
-from .._calls import DataCall, each, each_entry
 from .._columns import Column
-from .._inputs import IndexInfo, Key, Keys, Payload, Payloads, key_column, payload_column
-from .._ranges import Range, prefix_range, ranges_of
+from .._inputs import (
+    Key,
+    Keys,
+    Payload,
+    Payloads,
+    key_column,
+    no_payload,
+    number_column,
+    payload_column,
+    single_key,
+)
+from .._kinds import COUNT, DELETE, EXPLAIN, GET, GET_ALL, INSERTS, NEXT, PREVIOUS, WRITE, Kind
+from .._ranges import ranges_of, scan_call
 from .._writes import WriteOp, insert_op
 from ..errors import LoadCounts, WarpdexError, bad_request
-from ..results import Entry, GetAllResult, GetResult, NextResult, Page, ResultCode, values_of
+from ..results import (
+    Entry,
+    GetAllResult,
+    GetResult,
+    NextEntry,
+    NextResult,
+    Page,
+    ResultCode,
+    values_of,
+)
 from ._index_calls import Codes, IndexCalls
 from ._load import Batch, LoadSource, bulk_load
 from ._ranges_page import RangesPage
-from ._scan import Scan
-from ._singles import Singles
+from ._scan import Scan, ScanOptions
+from ._shared_calls import SharedCalls
 from ._write_batch import WriteBatch
 
-_PAGE_ENTRIES = 8192
+T = TypeVar("T")
+
+_NO_COLUMNS: Mapping[str, Column] = {}
 
 
 class Index:
     """
-    An index of the server. Calls are carried out in the order in which they begin. Where the index was dropped and made anew, calls go on in
-    the new one if its types are the same; else they fail with `INDEX_CHANGED`. `deadline` of a method is in seconds.
+    An index of the server. Calls are carried out in the order in which they begin; calls of one kind for single keys, of one turn and with no
+    other between them, share a request. Where the name has come to mean another index, calls go on in that if its types are the same;
+    else they fail with `INDEX_CHANGED`, and later ones go by the new types. `deadline` of a method is in seconds.
     """
 
     def __init__(self, calls: IndexCalls) -> None:
         self.name = calls.name
         self._calls = calls
-        self._singles = Singles(calls)
+        self._shared = SharedCalls(calls)
 
     async def definition(self, *, deadline: float | None = None) -> Mapping[str, Any]:
         """What the index was created as; asked for once."""
@@ -49,29 +70,57 @@ class Index:
         return stats
 
     async def get(self, key: Key, *, deadline: float | None = None) -> Any:
-        """The first payload of a key, or None. Calls of the same turn share a request."""
-        return await self._singles.get(key, deadline)
+        """The first payload of a key, or None."""
+        found, i = await self._one(GET, "get", key, deadline)
+        return found[i]
 
     async def has(self, key: Key, *, deadline: float | None = None) -> bool:
-        """Whether a key has a payload. Calls of the same turn share a request."""
-        return await self._singles.get(key, deadline, "has") is not None
+        """Whether a key has a payload."""
+        counts, i = await self._one(COUNT, "has", key, deadline)
+        return bool(counts[i] > 0)
+
+    async def count(self, key: Key, *, deadline: float | None = None) -> int:
+        """The number of payloads of a key."""
+        counts, i = await self._one(COUNT, "count", key, deadline)
+        return int(counts[i])
+
+    async def get_all(self, key: Key, *, deadline: float | None = None) -> list[Any]:
+        """All payloads of a key, in the order in which they were inserted."""
+        found, i = await self._one(GET_ALL, "get_all", key, deadline)
+        payloads: list[Any] = found[i]
+        return payloads
+
+    async def get_next(
+        self,
+        key: Key,
+        *,
+        reverse: bool = False,
+        sequence: int | None = None,
+        deadline: float | None = None,
+    ) -> NextEntry | None:
+        """The entry after a key, or before it, or None; with `sequence` within the payloads of the key, after that one."""
+        sequences = None if sequence is None else [sequence]
+        found, i = await self._one(
+            PREVIOUS if reverse else NEXT, "get_next", key, deadline, _sequences(sequences)
+        )
+        entry: NextEntry | None = found[i]
+        return entry
 
     async def put(self, key: Key, payload: Payload, *, deadline: float | None = None) -> None:
-        """Puts a payload in the place of all that the key has. Writes of the same turn share a request."""
-        await self._singles.write(WriteOp.REPLACE, key, _given(payload), deadline, "put")
+        """Puts a payload in the place of all that the key has."""
+        await self._write_one(WriteOp.REPLACE, "put", key, payload, deadline)
 
     async def insert(
         self, key: Key, payload: Payload, *, if_exists: str = "add", deadline: float | None = None
     ) -> bool:
         """
-        Adds a payload to a key. A key of a unique index that is there stays as it is; with `if_exists="keep"` any does, and with `"error"`
-        `KeyError` is raised. Returns whether it was added.
+        Adds a payload to those that the key has. In a unique index, and where `if_exists` is not `"add"`, a key that is there stays as it is;
+        with `"error"` that raises `KEY_EXISTS`. Returns whether the payload is stored.
         """
-        code = await self._singles.write(
-            insert_op(if_exists), key, _given(payload), deadline, "insert"
-        )
+        op = insert_op(if_exists, ("add", "keep", "error"))
+        code = await self._write_one(op, "insert", key, payload, deadline)
         if code == ResultCode.EXISTS and if_exists == "error":
-            raise KeyError(key)
+            raise WarpdexError("KEY_EXISTS", f'key {key!r} is in index "{self.name}" already')
         return code != ResultCode.EXISTS
 
     async def delete(
@@ -79,10 +128,10 @@ class Index:
     ) -> bool:
         """Deletes all payloads of a key or, with `payload`, those that equal it. Returns whether there were any."""
         op = WriteOp.DELETE_KEY if payload is None else WriteOp.DELETE_PAYLOAD
-        return await self._singles.write(op, key, payload, deadline, "delete") == ResultCode.DELETED
+        return await self._write_one(op, "delete", key, payload, deadline) == ResultCode.DELETED
 
     def batch(self) -> WriteBatch:
-        """An ordered mix of writes, which is applied as a whole by its `write()`."""
+        """An ordered mix of writes, which is gathered item by item, and applied as a whole by its `write()`."""
         return WriteBatch(self._calls)
 
     async def get_many(
@@ -95,32 +144,31 @@ class Index:
         deadline: float | None = None,
     ) -> GetResult:
         """The first payload of each key; with `sequences` a number for each, from which `get_next_many` goes on."""
-        info, until = await self._calls.begin(deadline)
-        call = _of_keys(
-            "get", keys, info, with_sequences=sequences, strategy=strategy, resolution=resolution
+        found: GetResult = await self._many(
+            GET,
+            keys,
+            deadline,
+            with_sequences=sequences,
+            strategy=strategy,
+            resolution=resolution,
         )
-        answer = await self._calls.ask(info, call, until)
-        numbers = answer.numbers("sequences", "u32") if sequences else None
-        return GetResult(answer.flags("found"), answer.payloads(each), numbers)
+        return found
 
     async def has_many(self, keys: Keys, *, deadline: float | None = None) -> npt.NDArray[np.bool_]:
         """Whether each key has a payload."""
         return await self.count_many(keys, deadline=deadline) > 0
 
-    async def get_all_many(self, keys: Keys, *, deadline: float | None = None) -> GetAllResult:
-        """All payloads of each key."""
-        info, until = await self._calls.begin(deadline)
-        answer = await self._calls.ask(info, _of_keys("getAll", keys, info), until)
-        return GetAllResult(answer.groups, answer.payloads(each_entry))
-
     async def count_many(
         self, keys: Keys, *, deadline: float | None = None
     ) -> npt.NDArray[np.uint32]:
         """The number of payloads of each key."""
-        info, until = await self._calls.begin(deadline)
-        return (await self._calls.ask(info, _of_keys("count", keys, info), until)).numbers(
-            "counts", "u32"
-        )
+        counts: npt.NDArray[np.uint32] = await self._many(COUNT, keys, deadline)
+        return counts
+
+    async def get_all_many(self, keys: Keys, *, deadline: float | None = None) -> GetAllResult:
+        """All payloads of each key."""
+        found: GetAllResult = await self._many(GET_ALL, keys, deadline)
+        return found
 
     async def get_next_many(
         self,
@@ -136,24 +184,12 @@ class Index:
         The entry after each key, or before it; with `sequences`, one a key, within the payloads of the key after that one. A walk by the
         keys and sequences of one result after the other comes by everything that is there all along exactly once.
         """
-        info, until = await self._calls.begin(deadline)
-        call = _of_keys(
-            "getNext", keys, info, reverse=reverse, strategy=strategy, resolution=resolution
+        kind = PREVIOUS if reverse else NEXT
+        more = _sequences(sequences)
+        found: NextResult = await self._many(
+            kind, keys, deadline, more, strategy=strategy, resolution=resolution
         )
-        if sequences is not None:
-            if len(sequences) != call.count:
-                raise bad_request(
-                    f"{call.count} keys came with {len(sequences)} sequences; each has one"
-                )
-            places = Column(np.asarray(sequences, "<u4"))
-            call = replace(call, columns={**call.columns, "sequences": places})
-        answer = await self._calls.ask(info, call, until)
-        return NextResult(
-            answer.flags("found"),
-            answer.keys(each),
-            answer.payloads(each),
-            answer.numbers("sequences", "u32"),
-        )
+        return found
 
     async def explain(
         self,
@@ -164,20 +200,27 @@ class Index:
         deadline: float | None = None,
     ) -> Mapping[str, Any]:
         """How a `get_many` of these keys, one at least and no more than a request takes, would be done, and why."""
-        info, until = await self._calls.begin(deadline)
-        call = _of_keys("explain", keys, info, strategy=strategy, resolution=resolution)
-        answer = await self._calls.ask(info, call, until)
-        explanation: Mapping[str, Any] = answer.parts[0].reply.fields["explanation"]
+        explanation: Mapping[str, Any] = await self._many(
+            EXPLAIN, keys, deadline, strategy=strategy, resolution=resolution
+        )
         return explanation
 
     async def put_many(
-        self, keys: Keys, payloads: Payloads, *, deadline: float | None = None
+        self,
+        keys: Keys,
+        payloads: Payloads,
+        *,
+        strategy: str | None = None,
+        resolution: str | None = None,
+        deadline: float | None = None,
     ) -> Codes:
         """
         Puts one payload a key in the place of all that the key has. A batch over the limits of a request goes out in several, one after the
-        other, and ahead of all later requests to the index. Returns a result code for each item.
+        other, and ahead of all later requests to the index. Returns a result code for each item; raises `BatchError` where it goes out in
+        several requests, which says how many of the first items are stored.
         """
-        return await self._insert(keys, payloads, "replace", deadline)
+        options = {"strategy": strategy, "resolution": resolution}
+        return await self._write_many(INSERTS["replace"], keys, payloads, deadline, **options)
 
     async def insert_many(
         self,
@@ -185,32 +228,33 @@ class Index:
         payloads: Payloads,
         *,
         if_exists: str = "add",
+        strategy: str | None = None,
+        resolution: str | None = None,
         deadline: float | None = None,
     ) -> Codes:
         """
         Adds one payload a key, to those that the key has unless the index is unique: then, or with `if_exists="keep"`, a key that is there
         stays as it is. Returns a result code for each item. Large batches go out as those of `put_many` do.
         """
-        mode = (
-            "ifAbsent"
-            if insert_op(if_exists, ("add", "keep")) == WriteOp.ADD_IF_ABSENT
-            else "append"
-        )
-        return await self._insert(keys, payloads, mode, deadline)
+        insert_op(if_exists, ("add", "keep"))
+        options = {"strategy": strategy, "resolution": resolution}
+        return await self._write_many(INSERTS[if_exists], keys, payloads, deadline, **options)
 
     async def delete_many(
-        self, keys: Keys, *, payloads: Payloads | None = None, deadline: float | None = None
+        self,
+        keys: Keys,
+        *,
+        payloads: Payloads | None = None,
+        strategy: str | None = None,
+        resolution: str | None = None,
+        deadline: float | None = None,
     ) -> Codes:
         """
         Deletes all payloads of each key or, with `payloads` (one a key), those that equal the given one. Returns a result code for each item.
+        Large batches go out as those of `put_many` do.
         """
-        info, until = await self._calls.begin(deadline)
-        call = (
-            _of_keys("delete", keys, info)
-            if payloads is None
-            else _of_items("delete", keys, payloads, info)
-        )
-        return await self._calls.write(info, call, until)
+        options = {"strategy": strategy, "resolution": resolution}
+        return await self._write_many(DELETE, keys, payloads, deadline, **options)
 
     async def bulk_load(
         self,
@@ -225,79 +269,29 @@ class Index:
         chunks, each as a whole, and answers reads meanwhile. `if_exists` may also be `"replace"`; `on_progress` is told of all that is
         durable so far; the deadline is that of each part, a few megabytes. Raises `LoadError`, which says how many rows are stored.
         """
-        modes = {"add": "append", "keep": "ifAbsent", "replace": "replace"}
-        if if_exists not in modes:
+        if if_exists not in INSERTS:
             raise bad_request(
-                f"if_exists of bulk_load is one of {', '.join(modes)}, not {if_exists!r}"
+                f"if_exists of bulk_load is one of {', '.join(INSERTS)}, not {if_exists!r}"
             )
         self._calls.connection.until(None)
         batches = [source] if isinstance(source, Batch) else source
-        load = bulk_load(self._calls, batches, modes[if_exists], on_progress, deadline)
+        load = bulk_load(self._calls, batches, INSERTS[if_exists].mode, on_progress, deadline)
         return await self._calls.connection.during(load)
 
     def entries(self, **options: Any) -> Scan[Entry]:
-        """Keys and payloads in the order of the keys; options are those of `pages`."""
-        return Scan(lambda: self.pages(**options), _entries)
+        """
+        Keys and payloads in the order of the keys, those of one key in the order in which they were inserted; options are those of
+        `ScanOptions`.
+        """
+        return self._scan(_entries, options)
 
     def keys(self, **options: Any) -> Scan[Any]:
-        """Keys in their order, one for each payload; options are those of `pages`."""
-        return Scan(lambda: self.pages(**options), lambda page: values_of(page.keys))
+        """Keys in their order, one for each payload; options are those of `ScanOptions`."""
+        return self._scan(lambda page: values_of(page.keys), options)
 
     def values(self, **options: Any) -> Scan[Any]:
-        """Payloads in the order of their keys; options are those of `pages`."""
-        return Scan(lambda: self.pages(**options), lambda page: values_of(page.payloads))
-
-    async def pages(
-        self,
-        *,
-        from_: Key | None = None,
-        to: Key | None = None,
-        prefix: Key | None = None,
-        from_exclusive: bool = False,
-        to_exclusive: bool = False,
-        reverse: bool = False,
-        limit: int | None = None,
-        page_size: int = _PAGE_ENTRIES,
-        after: bytes | None = None,
-        deadline: float | None = None,
-    ) -> AsyncIterator[Page]:
-        """
-        Pages of entries in the order of their keys, those of one key in the order in which they were inserted. Leading parts of a tuple, as
-        ends or prefix, stand for all keys that begin with them. `after` is the token of a page, behind which it goes on. The deadline is
-        that of each page.
-        """
-        if not 1 <= page_size <= _limits.SCAN_ENTRIES:
-            raise bad_request(f"a page has 1 to {_limits.SCAN_ENTRIES} entries, not {page_size}")
-        if prefix is not None and (
-            from_ is not None or to is not None or from_exclusive or to_exclusive
-        ):
-            raise bad_request("a scan has a prefix, or from_ and to, not both")
-        left = limit
-        of: IndexInfo | None = None
-        while left is None or left > 0:
-            known, until = await self._calls.begin(deadline)
-            info = of or known
-            if prefix is not None:
-                range = prefix_range(prefix, info)
-            else:
-                ends: list[Any] = [None if end is None else [end] for end in (from_, to)]
-                range = ranges_of(ends[0], ends[1], from_exclusive, to_exclusive, info)
-            size = page_size if left is None else min(left, page_size)
-            answer = await self._calls.ask(info, _scan(range, size, reverse, after, info), until)
-            of = answer.info
-            entries = int(answer.groups[-1])
-            page = Page(answer.keys(each_entry), answer.payloads(each_entry), answer.tokens.row(0))
-            more = answer.numbers("more", "u8")[0] == 1
-            if more and entries == 0:
-                raise WarpdexError(
-                    "INTERNAL", "the server sent an empty page and says that there is more"
-                )
-            if entries > 0:
-                yield page
-            if not more:
-                return
-            after = page.token
-            left = None if left is None else left - entries
+        """Payloads in the order of their keys; options are those of `ScanOptions`."""
+        return self._scan(lambda page: values_of(page.payloads), options)
 
     async def ranges(
         self,
@@ -321,57 +315,81 @@ class Index:
             raise bad_request(
                 f"the limit of ranges is 1 to {_limits.SCAN_ENTRIES} entries, not {limit}"
             )
-        call = _scan(
-            ranges_of(from_, to, from_exclusive, to_exclusive, info), limit, reverse, None, info
-        )
-        numbers = np.arange(call.count)
+        range = ranges_of(from_, to, from_exclusive, to_exclusive, info)
+        call = scan_call(range, limit, reverse, None, info)
         answer = await self._calls.ask(info, call, until)
-        return RangesPage(self._calls, call, call.count, numbers, answer, deadline)
+        return RangesPage(self._calls, call, call.count, np.arange(call.count), answer, deadline)
 
-    async def _insert(
-        self, keys: Keys, payloads: Payloads, mode: str, deadline: float | None
+    def _scan(self, items: Callable[[Page], Iterator[T]], options: Mapping[str, Any]) -> Scan[T]:
+        return Scan(self._calls, ScanOptions(**options), items)
+
+    async def _one(
+        self,
+        kind: Kind,
+        method: str,
+        key: Key,
+        deadline: float | None,
+        more: Mapping[str, Column] = _NO_COLUMNS,
+    ) -> tuple[Any, int]:
+        """Reads of one key. Gives the result of those that share its request, and which is its own."""
+        info, until = await self._calls.begin(deadline)
+        return await self._shared.call(
+            info, kind, {"keys": single_key(key, info, method), **more}, until
+        )
+
+    async def _write_one(
+        self, op: WriteOp, method: str, key: Key, payload: Payload | None, deadline: float | None
+    ) -> int:
+        """Returns the result code. Raises `BAD_REQUEST` for NaN, which is no key."""
+        info, until = await self._calls.begin(deadline)
+        given: Any = [no_payload(info) if op == WriteOp.DELETE_KEY else payload]
+        columns = {
+            "ops": Column(np.array([op], np.uint8)),
+            "keys": single_key(key, info, method),
+            "payloads": payload_column(given, info, 1),
+        }
+        codes, i = await self._shared.call(info, WRITE, columns, until)
+        if codes[i] == ResultCode.REFUSED:
+            raise bad_request(f"{key!r} is no key")
+        return int(codes[i])
+
+    async def _many(
+        self,
+        kind: Kind,
+        keys: Keys,
+        deadline: float | None,
+        more: Mapping[str, Column] = _NO_COLUMNS,
+        **options: Any,
+    ) -> Any:
+        info, until = await self._calls.begin(deadline)
+        column = key_column(keys, info)
+        for name, other in more.items():
+            if other.rows != column.rows:
+                raise bad_request(f"{column.rows} keys came with {other.rows} {name}; each has one")
+        call = kind.call({"keys": column, **more}, **options)
+        return kind.read(await self._calls.ask(info, call, until))
+
+    async def _write_many(
+        self,
+        kind: Kind,
+        keys: Keys,
+        payloads: Payloads | None,
+        deadline: float | None,
+        **options: Any,
     ) -> Codes:
         info, until = await self._calls.begin(deadline)
-        return await self._calls.write(
-            info, _of_items("insert", keys, payloads, info, mode=mode), until
-        )
+        columns = {"keys": key_column(keys, info)}
+        if payloads is not None:
+            columns["payloads"] = payload_column(payloads, info, columns["keys"].rows)
+        return await self._calls.write(info, kind.call(columns, **options), until)
 
 
 def _entries(page: Page) -> Iterator[Entry]:
     return map(Entry, values_of(page.keys), values_of(page.payloads))
 
 
-def _given(payload: Payload | None) -> Payload:
-    if payload is None:
-        raise bad_request("a payload is needed")
-    return payload
-
-
-def _of_keys(op: str, keys: Keys, info: IndexInfo, **options: Any) -> DataCall:
-    column = key_column(keys, info)
-    return DataCall(op, column.rows, {"keys": column}, **options)
-
-
-def _of_items(op: str, keys: Keys, payloads: Payloads, info: IndexInfo, **options: Any) -> DataCall:
-    column = key_column(keys, info)
-    columns = {"keys": column, "payloads": payload_column(payloads, info, column.rows)}
-    return DataCall(op, column.rows, columns, **options)
-
-
-def _scan(
-    range: Range, limit: int, reverse: bool, after: bytes | None, info: IndexInfo
-) -> DataCall:
-    columns = dict(range.columns)
-    if after is not None:
-        token = np.frombuffer(after, np.uint8)
-        cuts = None if info.has_fixed_keys else np.array([0, len(token)], "<u4")
-        columns["tokens"] = Column(token.reshape(1, -1) if cuts is None else token, cuts)
-    return DataCall(
-        "scan",
-        range.count,
-        columns,
-        limit=limit,
-        reverse=reverse,
-        from_exclusive=range.from_exclusive,
-        to_exclusive=range.to_exclusive,
-    )
+def _sequences(numbers: Any) -> Mapping[str, Column]:
+    """Where a search goes on within the payloads of each key, if it does."""
+    if numbers is None:
+        return _NO_COLUMNS
+    return {"sequences": Column(number_column(numbers, "u32", "sequences"))}

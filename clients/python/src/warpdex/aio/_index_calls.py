@@ -102,16 +102,27 @@ class IndexCalls:
     ) -> Mapping[str, Any]:
         """Sends a control request that means this index, after what was called on it before. Returns the reply's fields."""
         until = self.connection.until(deadline)
+        await self._settled(until)
+        reply = await self._start(
+            op, lambda id: encode_control({"id": id, "op": op, **fields}), until
+        )
+        return reply.fields
+
+    async def caught_up(self, until: float | None) -> None:
+        """Waits until what was called before is sent."""
+        await self._settled(until)
+        reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.lane.push(lambda: None if reached.done() else reached.set_result(None))
+        await self.connection.bound(reached, until)
+
+    async def _settled(self, until: float | None) -> None:
+        """Waits as calls do that wait for what the index is."""
         try:
             await self.definition.settled(until)
         except WarpdexError as error:
             # Others are told to the calls that need what they waited for.
             if error.code == "DEADLINE_EXCEEDED":
                 raise
-        reply = await self._start(
-            op, lambda id: encode_control({"id": id, "op": op, **fields}), until
-        )
-        return reply.fields
 
     def _start(
         self, op: str, encode: Callable[[int], bytes], until: float | None, is_ahead: bool = False
@@ -265,5 +276,5 @@ def _same_types(known: IndexInfo, now: IndexInfo) -> bool:
 
 def _changed(known: IndexInfo, now: IndexInfo, consequence: str = "") -> WarpdexError:
     was, has = (f"{info.key_type} keys and {info.payload_kind} payloads" for info in (known, now))
-    message = f'index "{known.name}" was dropped and made anew: it had {was}, and has {has} now{consequence}'
+    message = f'index "{known.name}" is another one than before: it had {was}, and has {has} now{consequence}'
     return WarpdexError("INDEX_CHANGED", message)

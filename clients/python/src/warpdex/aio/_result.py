@@ -77,7 +77,9 @@ class QueryResult:
         Carries the query out, and keeps its rows on the server's device as a relation that is not stored, until nobody has used it for so many
         seconds (ten minutes by default). It takes the place of a former result of its name.
         """
-        keep = {"name": name} if seconds is None else {"name": name, "seconds": seconds}
+        keep: dict[str, Any] = (
+            {"name": name} if seconds is None else {"name": name, "seconds": seconds}
+        )
         until = self._connection.until(self._deadline)
         fields, _ = await ask_query(self._connection, self._query, {"keep": keep}, until)
         kept: Mapping[str, Any] = fields["kept"]

@@ -3,30 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
+from .. import _limits
+from .._calls import each_entry
+from .._inputs import IndexInfo, Key
+from .._ranges import Range, prefix_range, ranges_of, scan_call
+from ..errors import WarpdexError, bad_request
 from ..results import Page
+from ._index_calls import IndexCalls
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ScanOptions:
+    """A range of keys, and how to go through it."""
+
+    #: Smallest key. Leading parts of a tuple stand for all keys that begin with them.
+    from_: Key | None = None
+    #: Largest key.
+    to: Key | None = None
+    #: What all keys begin with, instead of `from_` and `to`: a text, bytes, or leading parts of a tuple.
+    prefix: Key | None = None
+    from_exclusive: bool = False
+    to_exclusive: bool = False
+    #: From the largest key down, and within a key from the last payload to the first.
+    reverse: bool = False
+    #: Entries in all.
+    limit: int | None = None
+    #: Entries of a page.
+    page_size: int = 8192
+    #: Token of a page, to continue behind it.
+    after: bytes | None = None
+    #: Seconds for each page.
+    deadline: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.page_size <= _limits.SCAN_ENTRIES:
+            most = _limits.SCAN_ENTRIES
+            raise bad_request(f"a page has 1 to {most} entries, not {self.page_size}")
+        others = (self.from_, self.to, self.from_exclusive or None, self.to_exclusive or None)
+        if self.prefix is not None and any(other is not None for other in others):
+            raise bad_request("a scan has a prefix, or from_ and to, not both")
+
+    def range(self, info: IndexInfo) -> Range:
+        if self.prefix is not None:
+            return prefix_range(self.prefix, info)
+        ends: list[Any] = [None if end is None else [end] for end in (self.from_, self.to)]
+        return ranges_of(ends[0], ends[1], self.from_exclusive, self.to_exclusive, info)
 
 
 class Scan(Generic[T]):
     """
     `async for` goes through what a scan gives one by one, `pages()` through its pages without work for each entry. Every loop starts
-    anew. Each page shows the index as of its own request, and every entry that is there all along comes exactly once.
+    anew. Each page shows the index as of its own request, and every entry that is there all along comes exactly once. Where the index is
+    dropped and made anew between two pages, the next one fails with `INDEX_CHANGED`.
     """
 
     def __init__(
-        self, pages: Callable[[], AsyncIterator[Page]], items: Callable[[Page], Iterable[T]]
+        self, calls: IndexCalls, options: ScanOptions, items: Callable[[Page], Iterable[T]]
     ) -> None:
-        self._pages = pages
+        self._calls = calls
+        self._options = options
         #: What is given of a page.
         self.items = items
 
-    def pages(self) -> AsyncIterator[Page]:
-        return self._pages()
+    async def pages(self) -> AsyncIterator[Page]:
+        options = self._options
+        left, after = options.limit, options.after
+        of: IndexInfo | None = None
+        while left is None or left > 0:
+            known, until = await self._calls.begin(options.deadline)
+            info = of or known
+            size = options.page_size if left is None else min(left, options.page_size)
+            call = scan_call(options.range(info), size, options.reverse, after, info)
+            answer = await self._calls.ask(info, call, until)
+            entries = int(answer.groups[-1])
+            more = answer.numbers("more", "u8")[0] == 1
+            if more and entries == 0:
+                message = "the server sent an empty page and says that there is more"
+                raise WarpdexError("INTERNAL", message)
+            after = answer.tokens.row(0)
+            if entries > 0:
+                yield Page(answer.keys(each_entry), answer.payloads(each_entry), after)
+            if not more:
+                return
+            of = answer.info
+            left = None if left is None else left - entries
 
     async def __aiter__(self) -> AsyncIterator[T]:
-        async for page in self._pages():
+        async for page in self.pages():
             for item in self.items(page):
                 yield item

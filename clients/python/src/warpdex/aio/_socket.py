@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-import websockets
+import websockets.exceptions
 
 from .. import _limits
 from ..errors import WarpdexError, bad_request, connection_lost

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .._calls import DataCall
 from .._columns import Column
 from .._inputs import Key, Payload, key_column, no_payload, payload_column
+from .._kinds import WRITE
 from .._writes import WriteOp, insert_op
 from ._index_calls import Codes, IndexCalls
 
@@ -30,7 +30,7 @@ class WriteBatch:
         return self._add(WriteOp.REPLACE, key, payload)
 
     def insert(self, key: Key, payload: Payload, *, if_exists: str = "add") -> WriteBatch:
-        """Adds a payload as `Index.insert_many` does."""
+        """Adds a payload as `Index.insert` does."""
         return self._add(insert_op(if_exists, ("add", "keep")), key, payload)
 
     def delete(self, key: Key, *, payload: Payload | None = None) -> WriteBatch:
@@ -39,21 +39,27 @@ class WriteBatch:
             WriteOp.DELETE_KEY if payload is None else WriteOp.DELETE_PAYLOAD, key, payload
         )
 
-    async def write(self, *, deadline: float | None = None) -> Codes:
+    async def write(
+        self,
+        *,
+        strategy: str | None = None,
+        resolution: str | None = None,
+        deadline: float | None = None,
+    ) -> Codes:
         """Applies the items in their order, all or none. Returns a result code for each."""
         info, until = await self._calls.begin(deadline)
         keys = key_column(self._keys, info)
-        given = [
+        given: Any = [
             no_payload(info) if op == WriteOp.DELETE_KEY else payload
             for op, payload in zip(self._ops, self._payloads)
         ]
-        payloads: Any = given
         columns = {
             "ops": Column(np.array(self._ops, np.uint8)),
             "keys": keys,
-            "payloads": payload_column(payloads, info, keys.rows),
+            "payloads": payload_column(given, info, keys.rows),
         }
-        return await self._calls.write(info, DataCall("write", keys.rows, columns), until)
+        call = WRITE.call(columns, strategy=strategy, resolution=resolution)
+        return await self._calls.write(info, call, until)
 
     def _add(self, op: WriteOp, key: Key, payload: Payload | None) -> WriteBatch:
         self._ops.append(op)
