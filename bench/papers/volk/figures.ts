@@ -1,6 +1,7 @@
 import { kernelTime } from '../../kernel-time.js'
 import { pickKeys } from '../../keys.js'
 import { leastAndMost, median, type Row, type Spread } from '../../report.js'
+import { measureBlocks } from './blocks.js'
 import { AnswerCheck } from './check.js'
 import { Contest, orOmitted, type Result } from './contest.js'
 import { DATA_SETS, type DataSet } from './data-sets.js'
@@ -14,8 +15,8 @@ import { stagesOf } from './stages.js'
 import type { Subject } from './subject.js'
 import { CASES, LAYOUTS, type TreeCase, TreeSubject } from './tree-subject.js'
 
-/** Figure 8 (a) to (f), and what the paper has none of: other operations by strategy, and how good the planner's choices are. */
-export const FIGURES = ['a', 'b', 'c', 'd', 'e', 'f', 'inserts', 'getNext', 'planner'] as const
+/** Figure 8 (a) to (f), and what the paper has none of: other operations by strategy, heights of blocks, and how good the planner's choices are. */
+export const FIGURES = ['a', 'b', 'c', 'd', 'e', 'f', 'inserts', 'getNext', 'planner', 'blocks'] as const
 export type Figure = (typeof FIGURES)[number]
 
 /** One line of a figure: `figures` has a cell for each subject, which is a text where the cell was left out. */
@@ -24,7 +25,7 @@ export interface FigureRow extends Row {
   readonly keys: number
   /** Keys of a batch. */
   readonly batch: number
-  /** Levels of a partition, in (d). */
+  /** Levels of a partition, in (d), or of a block. */
   readonly levels?: number
   /** What is measured, and in which unit. */
   readonly unit: string
@@ -68,6 +69,8 @@ export class Evaluation {
       case 'inserts':
       case 'getNext':
         return measureOperation(this.#tools, this.#plan, figure)
+      case 'blocks':
+        return measureBlocks(this.#tools, this.#plan)
       case 'planner':
         return measurePlanner(this.#tools, this.#plan)
     }
