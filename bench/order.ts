@@ -1,7 +1,6 @@
 import type { Device } from '../gpu/device/device.js'
 import { treeShape } from '../gpu/index/layout.js'
-import type { RangeColumns } from '../gpu/index/read/scan-ranges.js'
-import type { IndexShape } from '../gpu/index-structure.js'
+import type { IndexShape, ReadColumns, ScanOptions } from '../gpu/index-structure.js'
 import { type Column, sliceColumn } from '../protocol/columns.js'
 import { LIMITS } from '../protocol/limits.js'
 import { SEQUENCE_BYTES, WriteOp } from '../protocol/types.js'
@@ -144,7 +143,8 @@ class OrderBench {
     const keys = this.#sample(ranges)
     const forward = { ranges, limit, from: keys }
     const backward = { ranges, limit, to: keys, reverse: true }
-    const walk = (request: RangeColumns) => this.#repeat(() => this.#both((tree) => tree.walk(request)))
+    const walk = (request: ScanOptions & ReadColumns) =>
+      this.#repeat(() => this.#both((tree) => tree.walk(request)))
     const entries = ranges * limit
     return {
       ...rates('walk Mentries/s', entries, await walk(forward)),
@@ -154,7 +154,7 @@ class OrderBench {
   }
 
   /** A scan in the form that the tree without links chooses, against a walk along the links. */
-  async #scanBoth(request: RangeColumns): Promise<[number, number]> {
+  async #scanBoth(request: ScanOptions & ReadColumns): Promise<[number, number]> {
     const [plain, linked] = this.#trees
     const expected = await plain.scan(request)
     const found = await linked.scan(request, 'walk')

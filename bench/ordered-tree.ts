@@ -5,11 +5,11 @@ import { treeShape } from '../gpu/index/layout.js'
 import { ReadContext } from '../gpu/index/read/read-context.js'
 import { createReads, type Reads } from '../gpu/index/read/reads.js'
 import type { SearchForm } from '../gpu/index/read/scan.js'
-import { type RangeColumns, ScanRanges } from '../gpu/index/read/scan-ranges.js'
+import { ScanRanges } from '../gpu/index/read/scan-ranges.js'
 import { Compactor } from '../gpu/index/write/compact.js'
 import { liveOrder } from '../gpu/index/write/live-order.js'
 import { TreeWriter } from '../gpu/index/write/tree-writer.js'
-import type { IndexShape } from '../gpu/index-structure.js'
+import type { IndexShape, ReadColumns, ScanOptions } from '../gpu/index-structure.js'
 import { Primitives } from '../gpu/primitives/primitives.js'
 import { type Column, countOf } from '../protocol/columns.js'
 import type { WriteOp } from '../protocol/types.js'
@@ -96,7 +96,7 @@ export class OrderedTree {
   }
 
   /** Seconds for the entries of ranges to be found by walking, and nothing else. */
-  async walk(request: RangeColumns): Promise<number> {
+  async walk(request: ScanOptions & ReadColumns): Promise<number> {
     const { ranges: count, limit, reverse = false } = request
     const { ranges, reader } = this.#parts
     const { queue } = this.#device.gpu
@@ -116,7 +116,10 @@ export class OrderedTree {
   }
 
   /** Seconds of a whole scan, results read back, and the keys that it finds. */
-  async scan(request: RangeColumns, form?: SearchForm): Promise<{ seconds: number; keys: Uint8Array }> {
+  async scan(
+    request: ScanOptions & ReadColumns,
+    form?: SearchForm,
+  ): Promise<{ seconds: number; keys: Uint8Array }> {
     const start = performance.now()
     const { keys } = await this.#parts.reader.scan.run({ arena: this.#arena }, request, request, form)
     return { seconds: (performance.now() - start) / 1000, keys: keys.bytes }

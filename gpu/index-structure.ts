@@ -40,7 +40,7 @@ export interface ReadColumns {
   readonly keys?: Column | undefined
   /** For `getNext`: sequence numbers (u32) to continue after within each key; without them it continues after the whole key. */
   readonly sequences?: Column | undefined
-  /** For scans: one key a range; without the column that end of every range is open. */
+  /** For ranges: one key each; without the column that end of every range is open. */
   readonly from?: Column | undefined
   readonly to?: Column | undefined
   /**
@@ -51,13 +51,20 @@ export interface ReadColumns {
   readonly tokens?: Column | undefined
 }
 
-export interface ScanOptions {
+/** Ranges of entries, and whether their ends belong to them. */
+export interface RangeOptions {
   readonly ranges: number
   readonly fromExclusive?: boolean | undefined
   readonly toExclusive?: boolean | undefined
+}
+
+export interface ScanOptions extends RangeOptions {
   readonly reverse?: boolean | undefined
   /** Entries to return for each range. */
   readonly limit: number
+  /** What the result is to lack. */
+  readonly withoutKeys?: boolean | undefined
+  readonly withoutPayloads?: boolean | undefined
   /** Where the columns of the result may go; memory of their own without it. */
   readonly memory?: ResultMemory | undefined
 }
@@ -79,6 +86,8 @@ export interface ReadOptions {
   readonly getNext: { readonly reverse?: boolean | undefined; readonly traversal?: Traversal | undefined }
   /** The entries of each range in order. */
   readonly scan: ScanOptions
+  /** The number of entries of each range. */
+  readonly countRanges: RangeOptions
   /** How a get of these keys, one at least, would be done. */
   readonly explain: { readonly traversal?: Traversal | undefined }
 }
@@ -90,6 +99,7 @@ export interface ReadResults {
   readonly count: Uint8Array
   readonly getNext: GetNextResult
   readonly scan: ScanResult
+  readonly countRanges: BigUint64Array
   readonly explain: Explanation
 }
 
@@ -100,6 +110,7 @@ export type ReadRequest<Op extends ReadOp> = { readonly op: Op } & ReadOptions[O
 export interface ScanResult {
   /** Entries of range i are number offsets[i] to before offsets[i + 1] of `keys` and `payloads`. */
   readonly offsets: Uint32Array
+  /** Of no rows where they were to be left out, as the payloads are. */
   readonly keys: Column
   readonly payloads: Column
   /** One byte a range: 1 when the range was cut at the limit. */

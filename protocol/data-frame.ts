@@ -64,11 +64,13 @@ const FLAGS = {
   toExclusive: 8,
   writeId: 16,
   withSequences: 32,
+  withoutKeys: 64,
+  withoutPayloads: 128,
 } as const
 /** The insert mode is a number in these bits. */
 const MODE_SHIFT = 8
 const MODE_MASK = 3 << MODE_SHIFT
-const KNOWN_FLAGS = 63 | MODE_MASK
+const KNOWN_FLAGS = 255 | MODE_MASK
 
 /**
  * A frame for a request, in one piece.
@@ -196,6 +198,8 @@ function readDataRequest(
     fromExclusive: (flags & FLAGS.fromExclusive) !== 0,
     toExclusive: (flags & FLAGS.toExclusive) !== 0,
     withSequences: (flags & FLAGS.withSequences) !== 0,
+    withoutKeys: (flags & FLAGS.withoutKeys) !== 0,
+    withoutPayloads: (flags & FLAGS.withoutPayloads) !== 0,
     mode: modeOf(flags),
     traversal: traversalOf(frame),
     writeId: (flags & FLAGS.writeId) === 0 ? undefined : readWhole(view, AT.writeId, 'write id'),
@@ -251,12 +255,14 @@ function traversalOf(frame: Uint8Array): Traversal | undefined {
 }
 
 function flagsOf(request: SentRequest): number {
-  const { reverse, fromExclusive, toExclusive, withSequences, writeId, mode = INSERT_MODES[0] } = request
+  const { reverse, fromExclusive, toExclusive, writeId, mode = INSERT_MODES[0] } = request
   return (
     (reverse ? FLAGS.reverse : 0) |
     (fromExclusive ? FLAGS.fromExclusive : 0) |
     (toExclusive ? FLAGS.toExclusive : 0) |
-    (withSequences ? FLAGS.withSequences : 0) |
+    (request.withSequences ? FLAGS.withSequences : 0) |
+    (request.withoutKeys ? FLAGS.withoutKeys : 0) |
+    (request.withoutPayloads ? FLAGS.withoutPayloads : 0) |
     (writeId === undefined ? 0 : FLAGS.writeId) |
     (INSERT_MODES.indexOf(mode) << MODE_SHIFT)
   )

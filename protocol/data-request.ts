@@ -16,6 +16,7 @@ export const DATA_OPS = [
   'delete',
   'write',
   'load',
+  'countRanges',
 ] as const
 export type DataOp = (typeof DATA_OPS)[number]
 
@@ -72,6 +73,9 @@ export interface DataOptions {
   readonly reverse?: boolean | undefined
   readonly fromExclusive?: boolean | undefined
   readonly toExclusive?: boolean | undefined
+  /** What of its entries a scan leaves out. */
+  readonly withoutKeys?: boolean | undefined
+  readonly withoutPayloads?: boolean | undefined
   /** Whether a get says the sequence number of each payload, from which `getNext` goes on. */
   readonly withSequences?: boolean | undefined
   readonly mode?: InsertMode | undefined
@@ -124,13 +128,14 @@ export const OPERATIONS: { readonly [Op in DataOp]: Operation } = {
   scan: {
     needs: [],
     may: ['from', 'to', 'tokens'],
-    options: ['limit', 'reverse', 'fromExclusive', 'toExclusive'],
+    options: ['limit', 'reverse', 'fromExclusive', 'toExclusive', 'withoutKeys', 'withoutPayloads'],
   },
   explain: { needs: ['keys'], may: [], options: ['traversal'] },
   insert: { needs: ['keys', 'payloads'], may: [], options: ['mode', 'writeId', 'traversal'] },
   delete: { needs: ['keys'], may: ['payloads'], options: ['writeId', 'traversal'] },
   write: { needs: ['keys', 'ops'], may: ['payloads'], options: ['writeId', 'traversal'] },
   load: { needs: ['keys', 'payloads'], may: ['after'], options: ['mode', 'writeId'] },
+  countRanges: { needs: [], may: ['from', 'to'], options: ['fromExclusive', 'toExclusive'] },
 }
 
 /** Operations that change an index: those that a write id may name. */
@@ -175,6 +180,8 @@ const OPTIONS: readonly (keyof DataOptions)[] = [
   'reverse',
   'fromExclusive',
   'toExclusive',
+  'withoutKeys',
+  'withoutPayloads',
   'withSequences',
   'mode',
   'traversal',

@@ -1,5 +1,5 @@
 import { aligned, type Column, countOf, valueAt } from './columns.js'
-import type { DataRequest, WireColumn, WireColumns } from './data-request.js'
+import { type DataRequest, OPERATIONS, type WireColumn, type WireColumns } from './data-request.js'
 import { badRequest, WarpdexError } from './errors.js'
 import { LIMITS } from './limits.js'
 import { tupleFault } from './tuple-key.js'
@@ -28,11 +28,12 @@ export interface WriteColumns {
   readonly payloads?: Column | undefined
 }
 
-/** Ranges of a scan, checked against their index; an absent column leaves that end of every range open. */
-export interface ScanColumns {
+/** Ranges, checked against their index; an absent column leaves that end of every range open. */
+export interface RangeColumns {
   readonly ranges: number
   readonly from: Column | undefined
   readonly to: Column | undefined
+  /** Only of scans. */
   readonly tokens: Column | undefined
 }
 
@@ -91,15 +92,29 @@ export function writeColumns(request: DataRequest, definition: IndexDefinition):
 }
 
 /**
- * The columns of a scan: all that are there must have one entry a range.
+ * The columns of a scan.
  *
  * @throws WarpdexError `TOO_LARGE` when the ranges' limits add up to more than `scanEntries`
  */
-export function scanColumns(request: DataRequest, definition: IndexDefinition): ScanColumns {
-  const { columns, limit = 0 } = request
+export function scanColumns(request: DataRequest, definition: IndexDefinition): RangeColumns {
+  const { limit = 0 } = request
   if (limit < 1 || limit > LIMITS.scanEntries) {
     throw badRequest(`scan takes a limit from 1 to ${LIMITS.scanEntries}, not ${limit}`)
   }
+  const columns = rangeColumns(request, definition)
+  const { ranges } = columns
+  if (ranges * limit > LIMITS.scanEntries) {
+    throw new WarpdexError(
+      'TOO_LARGE',
+      `${ranges} ranges of ${limit} entries are more than ${LIMITS.scanEntries}; lower the limit and continue by tokens`,
+    )
+  }
+  return columns
+}
+
+/** The ranges of a request: all columns that are there must have one entry a range. */
+export function rangeColumns(request: DataRequest, definition: IndexDefinition): RangeColumns {
+  const { columns } = request
   const from = columns.from && keyColumn(columns.from, definition, 'from')
   const to = columns.to && keyColumn(columns.to, definition, 'to')
   const tokens =
@@ -109,12 +124,6 @@ export function scanColumns(request: DataRequest, definition: IndexDefinition): 
   requireRows(to, 'to', ranges)
   requireRows(tokens, 'tokens', ranges)
   requireCount(request, ranges)
-  if (ranges * limit > LIMITS.scanEntries) {
-    throw new WarpdexError(
-      'TOO_LARGE',
-      `${ranges} ranges of ${limit} entries are more than ${LIMITS.scanEntries}; lower the limit and continue by tokens`,
-    )
-  }
   return { ranges, from, to, tokens }
 }
 
@@ -140,9 +149,8 @@ export function explainColumns(request: DataRequest, definition: IndexDefinition
 /** The head counts what the columns have. */
 function requireCount({ op, count }: DataRequest, found: number): void {
   if (found === count) return
-  throw badRequest(
-    `${op} says that it has ${count} ${op === 'scan' ? 'ranges' : 'keys'}; its columns have ${found}`,
-  )
+  const rows = OPERATIONS[op].may.includes('from') ? 'ranges' : 'keys'
+  throw badRequest(`${op} says that it has ${count} ${rows}; its columns have ${found}`)
 }
 
 function requireOps({ bytes }: WireColumn, count: number, withPayloads: boolean): Uint8Array {

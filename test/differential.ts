@@ -289,8 +289,16 @@ async function compareScans(
     fromExclusive: random.chance(0.3),
     toExclusive: random.chance(0.3),
     reverse: random.chance(0.5),
+    withoutKeys: random.chance(0.2),
+    withoutPayloads: random.chance(0.2),
     limit: random.pick([1, 2, 10, ranges === 1 ? 5000 : 100]),
   }
+  const counts = await reads(structure).countRanges(request)
+  expectEqual(
+    counts,
+    await model.countRanges({ ...request, limit: Number.POSITIVE_INFINITY }),
+    `${step}: countRanges`,
+  )
   let [ours, theirs] = [await reads(structure).scan(request), await model.scan(request)]
   for (let page = 0; ; page++) {
     const { tokens: _a, tokenOffsets: _b, ...seen } = ours

@@ -76,6 +76,12 @@ export class ModelStructure implements IndexStructure {
   async read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns): Promise<ReadResults[Op]> {
     const { bytes = new Uint8Array(0), offsets } = columns.keys ?? {}
     const { from, to, tokens, sequences } = columns
+    const ends = {
+      from: from?.bytes,
+      fromOffsets: from?.offsets,
+      to: to?.bytes,
+      toOffsets: to?.offsets,
+    }
     const answers: { [Op in ReadOp]: (options: ReadOptions[Op]) => Promise<unknown> } = {
       get: ({ traversal, withSequences }) =>
         withSequences ? this.getFirst(bytes, offsets) : this.get(bytes, offsets, traversal),
@@ -85,18 +91,11 @@ export class ModelStructure implements IndexStructure {
       getNext: (options) =>
         this.getNext({ ...options, keys: bytes, keyOffsets: offsets, sequences: sequences?.bytes }),
       scan: (options) =>
-        this.scan({
-          ...options,
-          from: from?.bytes,
-          fromOffsets: from?.offsets,
-          to: to?.bytes,
-          toOffsets: to?.offsets,
-          tokens: tokens?.bytes,
-          tokenOffsets: tokens?.offsets,
-        }),
+        this.scan({ ...options, ...ends, tokens: tokens?.bytes, tokenOffsets: tokens?.offsets }),
+      countRanges: (options) => this.countRanges({ ...options, ...ends, limit: Number.POSITIVE_INFINITY }),
     }
     const answer = await answers[request.op](request)
-    const isPlain = request.op === 'count' || request.op === 'explain'
+    const isPlain = ['count', 'countRanges', 'explain'].includes(request.op)
     return isPlain ? (answer as ReadResults[Op]) : unflat(this.shape, Object(answer))
   }
 
@@ -146,17 +145,24 @@ export class ModelStructure implements IndexStructure {
   async scan(request: ScanRequest): Promise<FlatScan> {
     const cut = Array.from({ length: request.ranges }, (_, range) => this.#scanRange(request, range))
     const entries = cut.flatMap(({ entries }) => entries)
-    const keys = this.#column(entries.map(({ rank }) => this.#key(rank)))
+    const { withoutKeys, withoutPayloads } = request
+    const keys = this.#column(withoutKeys ? [] : entries.map(({ rank }) => this.#key(rank)))
     const tokens = this.#column(cut.map(({ entries }) => this.#token(entries.at(-1))))
     return {
       offsets: offsetsOf(cut.map(({ entries }) => entries)),
       keys: keys.bytes,
       ...(keys.offsets && { keyOffsets: keys.offsets }),
-      payloads: concat(entries.map(({ entry }) => entry.payload)),
+      payloads: concat(withoutPayloads ? [] : entries.map(({ entry }) => entry.payload)),
       more: Uint8Array.from(cut, ({ more }) => Number(more)),
       tokens: tokens.bytes,
       ...(tokens.offsets && { tokenOffsets: tokens.offsets }),
     }
+  }
+
+  async countRanges(request: ScanRequest): Promise<BigUint64Array> {
+    return BigUint64Array.from({ length: request.ranges }, (_, range) =>
+      BigInt(this.#scanRange(request, range).entries.length),
+    )
   }
 
   async getNext({ keys, keyOffsets, sequences, reverse = false }: GetNextRequest): Promise<FlatNext> {

@@ -147,6 +147,11 @@ export function reads(structure: Readable, reader?: Cancellation) {
       const { options, columns } = scanOf(request, keyType)
       return flat<FlatScan>(await structure.read({ op: 'scan', ...options }, columns, reader))
     },
+    countRanges: async (request: Omit<ScanRequest, 'limit'>) => {
+      const { options, columns } = scanOf({ ...request, limit: 1 }, keyType)
+      const { ranges, fromExclusive, toExclusive } = options
+      return structure.read({ op: 'countRanges', ranges, fromExclusive, toExclusive }, columns, reader)
+    },
   }
 }
 

@@ -61,7 +61,7 @@ function dataFrame(fields: RequestFields, sections: Sections, opened: Opened): U
   return encodeDataRequest({
     handle,
     generation,
-    count: countOf(columns, op === 'scan', keyType),
+    count: countOf(columns, op === 'scan' || op === 'countRanges', keyType),
     traversal: strategy === undefined ? undefined : { strategy, resolution },
     ...options,
     op: all === true ? 'getAll' : op,
@@ -179,8 +179,8 @@ function columnsOf(sections: Sections): WireColumns {
 }
 
 /** The count that the columns have; a test may say another. */
-function countOf({ keys, from, to, tokens }: WireColumns, isScan: boolean, keyType: KeyType): number {
-  if (!isScan) return keys === undefined ? 0 : rowsOf(keys, sectionElementBytes(keys.type))
+function countOf({ keys, from, to, tokens }: WireColumns, hasRanges: boolean, keyType: KeyType): number {
+  if (!hasRanges) return keys === undefined ? 0 : rowsOf(keys, sectionElementBytes(keys.type))
   const ends = from ?? to
   if (ends !== undefined) return rowsOf(ends, sectionElementBytes(ends.type))
   return tokens === undefined ? 1 : rowsOf(tokens, (keyWidth(keyType) ?? 0) + SEQUENCE_BYTES)

@@ -83,6 +83,7 @@ export {
   Value,
   when,
 } from './query/value.js'
+export type { KeyRange } from './range-count.js'
 export type { RangesOptions, RangesPage } from './range-scan.js'
 export type { Index } from './remote-index.js'
 export type { ReadOptions, Relation, RelationRows } from './remote-relation.js'
@@ -90,15 +91,18 @@ export type {
   Entries,
   GetAllResult,
   GetResult,
+  KeysPage,
   KeyVector,
   NextEntry,
   NextResult,
   Payload,
   PayloadArray,
   Payloads,
+  ScanEntry,
   ScanPage,
   StoredKeys,
+  ValuesPage,
 } from './results.js'
-export type { Scan, ScanEntry, ScanOptions } from './scan.js'
+export type { Scan, ScanOptions } from './scan.js'
 export type { WriteBatch } from './write-batch.js'
 export { BatchError } from './writes.js'

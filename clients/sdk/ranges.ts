@@ -65,7 +65,7 @@ export function rangeOf(range: RangeInput, limit: number, definition: IndexDefin
   }
   const others = [from, to, range.fromExclusive, range.toExclusive]
   if (others.some((other) => other !== undefined)) {
-    throw badRequest('a scan has a prefix, or from and to, not both')
+    throw badRequest('a range has a prefix, or from and to, not both')
   }
   const whole = rangesOf({ from: [prefix], reverse: range.reverse }, limit, definition)
   const first = whole.columns.from

@@ -8,7 +8,7 @@ import { type IndexDefinition, type KeyType, type PayloadKind, WriteOp } from '.
 import { bulkLoad, LOAD_OPTIONS, type LoadOptions, type LoadSource } from './bulk-load.js'
 import { CALL_OPTIONS, type CallOptions, checkOptions } from './call-options.js'
 import type { IndexCalls } from './index-calls.js'
-import { type AnyKeys, type KeyInput, type Keys, keyColumn, singleKey } from './keys.js'
+import { type AnyKeys, type Key, type KeyInput, type Keys, keyColumn, singleKey } from './keys.js'
 import {
   DELETE_MANY_OPTIONS,
   DELETE_OPTIONS,
@@ -37,10 +37,21 @@ import {
   payloadColumn,
   singlePayload,
 } from './payload-column.js'
+import { countRanges, type KeyRange } from './range-count.js'
 import { firstPage, RANGES_OPTIONS, type RangesOptions, type RangesPage } from './range-scan.js'
 import { COUNTS, gets, getsOfAll, nexts, readMany, readOne } from './reads.js'
-import type { GetAllResult, GetResult, NextEntry, NextResult, Payload } from './results.js'
-import { Scan, type ScanOptions } from './scan.js'
+import type {
+  GetAllResult,
+  GetResult,
+  KeysPage,
+  NextEntry,
+  NextResult,
+  Payload,
+  ScanEntry,
+  ScanPage,
+  ValuesPage,
+} from './results.js'
+import { entryPages, keyPages, Scan, type ScanOptions, valuePages } from './scan.js'
 import { WriteBatch } from './write-batch.js'
 import { sendWrite, writeOne } from './writes.js'
 
@@ -183,8 +194,25 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   }
 
   /** Entries in the order of their keys, those of one key in the order in which they were inserted. */
-  entries(options: ScanOptions<K> = {}): Scan<K, P> {
-    return new Scan<K, P>(this.#calls, options)
+  entries(options: ScanOptions<K> = {}): Scan<K, ScanPage<K, P>, ScanEntry<K, P>> {
+    return new Scan(this.#calls, options, entryPages<K, P>())
+  }
+
+  /** As `entries`, without their payloads: each key as often as it has payloads. */
+  keys(options: ScanOptions<K> = {}): Scan<K, KeysPage<K>, Key<K>> {
+    return new Scan(this.#calls, options, keyPages<K>())
+  }
+
+  /** As `entries`, without their keys. */
+  values(options: ScanOptions<K> = {}): Scan<K, ValuesPage<P>, Payload<P>> {
+    return new Scan(this.#calls, options, valuePages<P>())
+  }
+
+  /** How many entries each of these ranges has. */
+  countRanges(ranges: readonly KeyRange<K>[], options: CallOptions = {}): Promise<number[]> {
+    return this.#calls.begin('countRanges', options, CALL_OPTIONS, (known, bounds) =>
+      countRanges(this.#calls, ranges, known, bounds),
+    )
   }
 
   /**

@@ -94,6 +94,11 @@ export function readNumbers(parts: readonly Part[], name: ColumnName): Uint32Arr
   return aligned(readColumn(parts, name, 4, each).bytes, Uint32Array)
 }
 
+/** One u64 for each range. */
+export function readBigNumbers(parts: readonly Part[], name: ColumnName): BigUint64Array {
+  return aligned(readColumn(parts, name, 8, each).bytes, BigUint64Array)
+}
+
 /** Where the entries of each key, or range, begin. */
 export function readGroups(parts: readonly Part[]): Uint32Array {
   return joinOffsets(

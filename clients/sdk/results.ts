@@ -235,6 +235,52 @@ export class ScanPage<K extends KeyType, P extends PayloadKind> extends Entries<
     super(keys, payloads)
     this.token = token
   }
+
+  at(i: number): ScanEntry<K, P> {
+    return { key: this.key(i), payload: this.payloads.at(i) }
+  }
+}
+
+export interface ScanEntry<K extends KeyType, P extends PayloadKind> {
+  readonly key: Key<K>
+  readonly payload: Payload<P>
+}
+
+/** The keys of one page of a scan without payloads, one for each payload. */
+export class KeysPage<K extends KeyType> {
+  readonly length: number
+  readonly keys: KeyVector<K>
+  /** As of a `ScanPage`. */
+  readonly token: Uint8Array
+
+  constructor(keys: KeyVector<K>, token: Uint8Array) {
+    this.length = keys.length
+    this.keys = keys
+    this.token = token
+  }
+
+  at(i: number): Key<K> {
+    // As in `Entries`.
+    return this.keys.at(i) as Key<K>
+  }
+}
+
+/** The payloads of one page of a scan without keys. */
+export class ValuesPage<P extends PayloadKind> {
+  readonly length: number
+  readonly payloads: Payloads<P>
+  /** As of a `ScanPage`. */
+  readonly token: Uint8Array
+
+  constructor(payloads: Payloads<P>, token: Uint8Array) {
+    this.length = payloads.length
+    this.payloads = payloads
+    this.token = token
+  }
+
+  at(i: number): Payload<P> {
+    return this.payloads.at(i)
+  }
 }
 
 function isSet(bitmap: Uint8Array, i: number): boolean {

@@ -336,7 +336,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   /** Keys that are asked for, or entries at most. */
   #weight(request: ReadRequest<ReadOp>, { keys }: ReadColumns): number {
     if (request.op === 'explain') return 1
-    if ('ranges' in request) return request.ranges * request.limit
+    if ('ranges' in request) return request.ranges * ('limit' in request ? request.limit : 1)
     return keys === undefined ? 0 : countOf(keys)
   }
 

@@ -34,7 +34,11 @@ export async function readPayloads<Op extends ReadOp>(
   })
   const fitting = countOf(payloads)
   if (fitting === countOf(result.payloads)) return { ...result, payloads } as ReadResults[Op]
-  const limit = !('ranges' in request) ? 0 : request.ranges === 1 ? fitting : request.limit >> 1
+  const limit = !('limit' in request && 'ranges' in request)
+    ? 0
+    : request.ranges === 1
+      ? fitting
+      : request.limit >> 1
   if (limit > 0) return readPayloads(store, index, readRows, { ...request, limit })
   throw new WarpdexError(
     'TOO_LARGE',

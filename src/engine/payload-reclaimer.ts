@@ -72,7 +72,10 @@ export class PayloadReclaimer {
     for (let more = true; more; ) {
       const page = await inTurn((paged) =>
         paged.use((structure) =>
-          structure.read({ op: 'scan', ranges: 1, limit: pageEntries(structure.shape.keyType) }, { tokens }),
+          structure.read(
+            { op: 'scan', ranges: 1, limit: pageEntries(structure.shape.keyType), withoutKeys: true },
+            { tokens },
+          ),
         ),
       )
       const words = aligned(page.payloads.bytes, Uint32Array)

@@ -54,6 +54,8 @@ const options = {
   reverse: fc.boolean(),
   fromExclusive: fc.boolean(),
   toExclusive: fc.boolean(),
+  withoutKeys: fc.boolean(),
+  withoutPayloads: fc.boolean(),
   withSequences: fc.boolean(),
   mode: fc.constantFrom(...INSERT_MODES),
   traversal: fc.option(fc.constantFrom(...TRAVERSALS), { nil: undefined }),
@@ -116,7 +118,8 @@ t.test('a request comes back as it went in, at any alignment of its memory', asy
       const frame = moved(encodeDataRequest(request), by)
       const { columns, ...found } = decodeDataRequest(frame)
       checkColumns(columns, request.columns, frame)
-      const flags = { reverse: false, fromExclusive: false, toExclusive: false, withSequences: false }
+      const left = { withSequences: false, withoutKeys: false, withoutPayloads: false }
+      const flags = { reverse: false, fromExclusive: false, toExclusive: false, ...left }
       const defaults = { limit: 0, ...flags, mode: 'append' }
       const { columns: _, ...wanted } = request
       // What is absent and what is undefined are the same.
@@ -185,9 +188,9 @@ t.test('what is wrong with a request is said, with its id where that can be read
   const cases: readonly (readonly [what: string, Uint8Array, id: number | null, RegExp])[] = [
     ['a head that is cut off', cut.subarray(0, 47), null, /a frame of 47 bytes has no head of 48/],
     ['an id of 2^53', changed({ 14: 0x20 }), null, /the id must be below 2\^53/],
-    ['no operation', changed({ 4: 0 }), 5, /operation 0 is unknown; they are 1 to 10/],
-    ['operation 11', changed({ 4: 11 }), 5, /operation 11 is unknown/],
-    ['flag 64', changed({ 24: 64 }), 5, /flags 64 are unknown/],
+    ['no operation', changed({ 4: 0 }), 5, /operation 0 is unknown; they are 1 to 11/],
+    ['operation 99', changed({ 4: 99 }), 5, /operation 99 is unknown/],
+    ['flag 1024', changed({ 25: 4 }), 5, /flags 1024 are unknown/],
     ['the highest flag', changed({ 27: 128 }), 5, /flags 2147483648 are unknown/],
     ['the flag of a reply', changed({ 24: 1 }), 5, /a request has the flag of a reply/],
     ['mode 3', changed({ 25: 3 }), 5, /insert mode 3 is unknown; they are append, replace, ifAbsent/],

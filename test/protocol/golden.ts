@@ -63,9 +63,9 @@ export interface GoldenRefusal {
 
 const DEFAULTS = new Map<string, unknown>([
   ...(['limit', 'deadline'] as const).map((name) => [name, 0] as const),
-  ...(['reverse', 'fromExclusive', 'toExclusive', 'withSequences'] as const).map(
-    (name) => [name, false] as const,
-  ),
+  ...(
+    ['reverse', 'fromExclusive', 'toExclusive', 'withSequences', 'withoutKeys', 'withoutPayloads'] as const
+  ).map((name) => [name, false] as const),
   ['mode', 'append'],
 ])
 

@@ -32,7 +32,7 @@ export class BreadthFirst {
 
   /** The numbers of all `tupleCount` tuples that a tree has, in ascending key order. */
   order(work: ReadWork<ArenaContent>, tupleCount: number): DeviceMemory {
-    const ranges = this.#ranges.record(work, { ranges: 1, limit: tupleCount })
+    const ranges = this.#ranges.record(work, { ranges: 1 })
     const search = { ...ranges, count: 1, reverse: false, limit: tupleCount }
     // A level of a coalesced tree has a node in each lane for every key that was ever written, at most.
     const { coalesced } = this.#context.tree.conditions

@@ -36,5 +36,6 @@ export const NOTHING_FOUND: { readonly [Op in ReadOp]: NothingFound<Op> } = {
     more: new Uint8Array(ranges),
     tokens: blankColumn(ranges, tokenWidth(keyType)),
   }),
+  countRanges: (_context, { count }) => new BigUint64Array(count),
   explain: (context, { keys }) => explainSequential(context.batch(keys), undefined),
 }

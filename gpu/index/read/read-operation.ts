@@ -24,8 +24,10 @@ export interface ReadOperation<Op extends ReadOp> {
   run(tree: SearchedTree, request: ReadRequest<Op>, asked: Asked<Op>): Promise<ReadResults[Op]>
 }
 
-/** The columns of a read, and how many keys, or ranges, it asks for. All reads but scans have keys. */
-export type Asked<Op extends ReadOp> = ReadColumns & { readonly count: number } & (Op extends 'scan'
+/** The columns of a read, and how many keys, or ranges, it asks for. All reads but those of ranges have keys. */
+export type Asked<Op extends ReadOp> = ReadColumns & { readonly count: number } & (Op extends
+    | 'scan'
+    | 'countRanges'
     ? unknown
     : { readonly keys: Column })
 
@@ -55,7 +57,7 @@ export function askedFor<Op extends ReadOp>(
 }
 
 function countAsked(keyType: KeyType, request: ReadRequest<ReadOp>, { keys }: ReadColumns): number {
-  if ('ranges' in request) return request.limit === 0 ? 0 : request.ranges
+  if ('ranges' in request) return 'limit' in request && request.limit === 0 ? 0 : request.ranges
   if (keys === undefined) throw new WarpdexError('INTERNAL', 'the read needs a column of keys')
   return keyCount(keyType, keys)
 }

@@ -7,6 +7,7 @@ import type { Locator } from '../partitions/locator.js'
 import { Traversals } from '../partitions/traversals.js'
 import { BreadthFirst } from './breadth-first.js'
 import { Count } from './count.js'
+import { CountRanges } from './count-ranges.js'
 import { Explain } from './explain.js'
 import { Get } from './get.js'
 import { GetAll } from './get-all.js'
@@ -52,7 +53,8 @@ export function createReads(
   const scan = new Scan(context, widely, result, payloadHits)
   const getNext = new GetNext(context)
   const explain = new Explain(context, traversals)
-  const operations = { get, getAll, count, getNext, scan, explain }
+  const countRanges = new CountRanges(context)
+  const operations = { get, getAll, count, getNext, scan, countRanges, explain }
   return { operations, context, get, getAll, count, scan, traversals, breadthFirst }
 }
 

@@ -9,7 +9,7 @@ import {
 } from '../../../protocol/columns.js'
 import { SEQUENCE_BYTES } from '../../../protocol/types.js'
 import type { Kernels } from '../../device/device.js'
-import type { ReadColumns, ScanOptions } from '../../index-structure.js'
+import type { RangeOptions, ReadColumns, ScanOptions } from '../../index-structure.js'
 import type { RangeSearch } from './hits.js'
 import type { ReadContext, ReadWork } from './read-context.js'
 
@@ -21,10 +21,10 @@ const FROM_EXCLUSIVE = 8
 const TO_EXCLUSIVE = 16
 const REVERSE = 32
 
-/** Ranges of a scan as they came, ends and flags. */
-export type RangeColumns = ScanOptions & ReadColumns
+/** Ranges as they came, ends and flags. */
+export type RangeColumns = RangeOptions & Pick<ScanOptions, 'reverse'> & ReadColumns
 
-/** Turns the columns of a scan request into ranges of positions. */
+/** Turns the columns of a request into ranges of positions. */
 export class ScanRanges {
   readonly #context: ReadContext
   readonly #kernels: Kernels<'make_ranges'>

@@ -1,4 +1,4 @@
-import { type CutColumn, valueAt } from '../../../protocol/columns.js'
+import { type CutColumn, NO_VALUES, valueAt } from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { SEQUENCE_BYTES } from '../../../protocol/types.js'
 import type { AdapterFacts, Kernels } from '../../device/device.js'
@@ -83,7 +83,7 @@ export class Scan implements ReadOperation<'scan'> {
   }
 
   /** Records a scan whose result stays on the device, where it has room for `limit` entries of each range. */
-  record(work: ReadWork, request: RangeColumns, given?: SearchForm): ScanColumns {
+  record(work: ReadWork, request: ScanOptions & RangeColumns, given?: SearchForm): ScanColumns {
     const { device, tree } = this.#context
     const { arena } = work
     const { limit } = request
@@ -167,7 +167,7 @@ export class Scan implements ReadOperation<'scan'> {
   async #read(
     work: ReadWork,
     columns: ScanColumns,
-    { ranges, memory }: ScanOptions,
+    { ranges, memory, withoutKeys, withoutPayloads }: ScanOptions,
     limit: number,
   ): Promise<ScanResult> {
     const { recorder, arena } = work
@@ -178,10 +178,11 @@ export class Scan implements ReadOperation<'scan'> {
       { buffer: columns.more, bytes: ranges },
       { buffer: columns.tokens, bytes: ranges * (keyBytes + SEQUENCE_BYTES) },
     ]
-    const payloads = { buffer: columns.payloads, entryBytes: payloadBytes }
+    // A column that is left out is read as one of no bytes.
+    const payloads = { buffer: columns.payloads, entryBytes: withoutPayloads ? 0 : payloadBytes }
     const total = ([offsets]: readonly Uint8Array[]) => words(offsets!)[ranges]!
     if (restorer === undefined || arena.heap === undefined) {
-      const keys = { buffer: columns.keys, entryBytes: keyBytes }
+      const keys = { buffer: columns.keys, entryBytes: withoutKeys ? 0 : keyBytes }
       const read = await this.#context.readEntries(recorder, known, [keys, payloads], most, total, memory)
       const [offsets, more, tokens] = read.known
       return {
@@ -204,11 +205,12 @@ export class Scan implements ReadOperation<'scan'> {
       memory,
     )
     const [offsets, more, positions, length, first] = read.known
+    // Tokens are made of keys.
     const keys = await restoredKeys(this.#context, work, found, [length!, first!], read.entries[0]!)
     const ends = words(offsets!)
     return {
       offsets: ends,
-      keys,
+      keys: withoutKeys ? NO_VALUES : keys,
       payloads: { bytes: read.entries[1]!, width: payloadBytes },
       more: more!,
       tokens: variableTokens(ends, keys, words(positions!)),

@@ -106,9 +106,9 @@ export class ListReads {
 
   /** Ranges begin in the shard of their near end, and go on until they are full or at their far end. */
   async scan(shards: Shards, request: ReadRequest<'scan'>, columns: ReadColumns): Promise<ScanResult> {
-    const { ranges, limit, reverse = false } = request
+    const { limit, reverse = false } = request
     const { near, far } = await this.#ends(shards, request, columns)
-    const answers = new RangeAnswers(this.#shape, ranges, limit)
+    const answers = new RangeAnswers(this.#shape, request)
     const step = reverse ? -1 : 1
     let parts = near
     let open = Uint32Array.from(near.keys())
@@ -125,6 +125,16 @@ export class ListReads {
       parts = parts.map((part) => part + step)
     }
     return answers.result()
+  }
+
+  /** What all shards have of each range. */
+  async countRanges(
+    { trees }: Shards,
+    request: ReadRequest<'countRanges'>,
+    columns: ReadColumns,
+  ): Promise<BigUint64Array> {
+    const counts = await Promise.all(trees.map((tree) => tree.read(request, columns)))
+    return counts[0].map((_, range) => counts.reduce((sum, own) => sum + own[range], 0n))
   }
 
   /** The shards in which ranges begin, and those in which they end at the latest. */

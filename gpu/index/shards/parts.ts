@@ -45,6 +45,7 @@ async function makeParts(device: Device, shape: IndexShape): Promise<ShardParts>
     getAll: (shards, { limit }, { keys }) => lists.getAll(shards, keys, limit),
     getNext: (shards, request, asked) => lists.getNext(shards, request, asked),
     scan: (shards, request, columns) => lists.scan(shards, request, columns),
+    countRanges: (shards, request, columns) => lists.countRanges(shards, request, columns),
     // As it would be done in the shard of the first key.
     explain: async ({ boundaries, trees }, request, asked) => {
       const [shard] = await divider.route(boundaries, asked.keys)

@@ -9,7 +9,7 @@ import {
 import { WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import { keyWidth, tokenWidth } from '../../../protocol/types.js'
-import type { IndexShape, ScanResult } from '../../index-structure.js'
+import type { IndexShape, ScanOptions, ScanResult } from '../../index-structure.js'
 
 /** What one shard has of a range. */
 interface Piece {
@@ -21,14 +21,15 @@ interface Piece {
 /** The answers of several shards to one scan, put together range by range. */
 export class RangeAnswers {
   readonly #shape: IndexShape
-  readonly #limit: number
+  readonly #request: ScanOptions
   readonly #pieces: Piece[][]
   readonly #entries: Uint32Array
   readonly #more: Uint8Array
 
-  constructor(shape: IndexShape, ranges: number, limit: number) {
+  constructor(shape: IndexShape, request: ScanOptions) {
+    const { ranges } = request
     this.#shape = shape
-    this.#limit = limit
+    this.#request = request
     this.#pieces = Array.from({ length: ranges }, () => [])
     this.#entries = new Uint32Array(ranges)
     this.#more = new Uint8Array(ranges)
@@ -43,7 +44,7 @@ export class RangeAnswers {
     numbers.forEach((number, range) => {
       const entries = offsets[range + 1] - offsets[range]
       if (entries === 0) return
-      if (this.#entries[number] === this.#limit) {
+      if (this.#entries[number] === this.#request.limit) {
         this.#more[number] = 1
         return
       }
@@ -68,13 +69,14 @@ export class RangeAnswers {
     const { keyType, payloadBytes } = this.#shape
     const width = tokenWidth(keyType)
     const pieces = this.#pieces.flat()
-    const slices = (name: 'keys' | 'payloads') =>
-      pieces.map(({ result, range }) =>
+    const { withoutKeys, withoutPayloads } = this.#request
+    const slices = (name: 'keys' | 'payloads', isLeftOut = false) =>
+      (isLeftOut ? [] : pieces).map(({ result, range }) =>
         sliceColumn(result[name], result.offsets[range], result.offsets[range + 1]),
       )
     const joined = (columns: readonly Column[], width: number | undefined) =>
       columns.length === 0 ? blankColumn(0, width) : joinColumns(columns)
-    const keys = slices('keys')
+    const keys = slices('keys', withoutKeys)
     const keyBytes = keys.reduce((sum, { bytes }) => sum + bytes.byteLength, 0)
     if (width === undefined && keyBytes > LIMITS.frameBytes) {
       throw new WarpdexError(
@@ -90,7 +92,7 @@ export class RangeAnswers {
     return {
       offsets: this.#offsets(),
       keys: joined(keys, keyWidth(keyType)),
-      payloads: joined(slices('payloads'), payloadBytes),
+      payloads: joined(slices('payloads', withoutPayloads), payloadBytes),
       more: this.#more,
       tokens: columnOf(tokens, width),
     }

@@ -12,6 +12,7 @@ import { LIMITS } from '../../../protocol/limits.js'
 import {
   explainColumns,
   getNextColumns,
+  rangeColumns,
   requestKeys,
   scanColumns,
   writeColumns,
@@ -59,17 +60,23 @@ export async function handleData(
     }
     case 'scan': {
       const { ranges, ...ends } = scanColumns(request, definition)
-      const scan = { op: 'scan', ranges, limit, reverse, fromExclusive, toExclusive, memory } as const
-      const page = await index.read(scan, ends, call)
+      const { withoutKeys, withoutPayloads } = request
+      const order = { reverse, fromExclusive, toExclusive, withoutKeys, withoutPayloads }
+      const page = await index.read({ op: 'scan', ranges, limit, ...order, memory }, ends, call)
       return {
         columns: {
           offsets: wireColumn('u32', page.offsets),
-          keys: sent(wireKeyType(definition.keyType), page.keys),
-          payloads: sent('bytes', page.payloads),
+          keys: withoutKeys ? undefined : sent(wireKeyType(definition.keyType), page.keys),
+          payloads: withoutPayloads ? undefined : sent('bytes', page.payloads),
           more: wireColumn('u8', page.more),
           tokens: sent('bytes', page.tokens),
         },
       }
+    }
+    case 'countRanges': {
+      const { ranges, ...ends } = rangeColumns(request, definition)
+      const counts = await index.read({ op: 'countRanges', ranges, fromExclusive, toExclusive }, ends, call)
+      return { columns: { counts: wireColumn('u64', counts) } }
     }
     case 'getNext': {
       const columns = getNextColumns(request, definition)

@@ -26,8 +26,9 @@ import { type ControlRequest, type Request, readRequest } from '../../../protoco
 import { errorHeader } from '../../../protocol/replies.js'
 import {
   getNextColumns,
+  type RangeColumns,
+  rangeColumns,
   requireKeys,
-  type ScanColumns,
   scanColumns,
   type WriteColumns,
   writeColumns,
@@ -191,6 +192,14 @@ export class FakeServer {
       }
       case 'scan':
         return scan(index, request)
+      case 'countRanges': {
+        const columns = rangeColumns(request, index.definition)
+        const all = { ...request, limit: Number.POSITIVE_INFINITY }
+        const counts = Array.from({ length: columns.ranges }, (_, i) =>
+          BigInt(scanRange(index, all, columns, i).page.length),
+        )
+        return { counts: wireColumn('u64', BigUint64Array.from(counts)) }
+      }
       case 'getNext':
         return getNext(index, request)
       default: {
@@ -279,11 +288,13 @@ function scan(index: ModelIndex, request: DataRequest): WireColumns {
   const entries = ranges.flatMap(({ page }) => page)
   return {
     offsets: groupColumn(ranges.map(({ page }) => page)),
-    keys: keyColumn(
-      entries.map(({ key }) => key),
-      index,
-    ),
-    payloads: payloadColumn(entries, index),
+    ...(!request.withoutKeys && {
+      keys: keyColumn(
+        entries.map(({ key }) => key),
+        index,
+      ),
+    }),
+    ...(!request.withoutPayloads && { payloads: payloadColumn(entries, index) }),
     more: wireColumn(
       'u8',
       Uint8Array.from(ranges, ({ more }) => (more ? 1 : 0)),
@@ -322,7 +333,7 @@ function getNext(index: ModelIndex, request: DataRequest): WireColumns {
 function scanRange(
   index: ModelIndex,
   { reverse = false, fromExclusive = false, toExclusive = false, limit = 0 }: DataRequest,
-  { from, to, tokens }: ScanColumns,
+  { from, to, tokens }: RangeColumns,
   i: number,
 ): { readonly page: ModelEntry[]; readonly more: boolean; readonly token: Uint8Array } {
   const { definition } = index

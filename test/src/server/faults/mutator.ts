@@ -66,6 +66,11 @@ const REQUESTS: readonly (readonly [fields: RequestFields, sections?: Sections])
     { op: 'scan', index: 'x-texts', limit: 2 },
     { from: texts.keys, fromOffsets: texts.keyOffsets },
   ],
+  [{ op: 'scan', index: 'x-numbers', limit: 3, withoutKeys: true }],
+  [
+    { op: 'countRanges', index: 'x-numbers', toExclusive: true },
+    { from: keys, to: keys },
+  ],
   [
     { op: 'getNext', index: 'x-numbers' },
     { keys, sequences: column('u32', u32(0, 1, 2)) },
