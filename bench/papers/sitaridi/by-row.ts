@@ -35,9 +35,9 @@ class ByRow {
     this.#kernels = device.kernels('sitaridi/by-row', ['count_rows'], conditions, PAPER_KERNELS)
   }
 
+  /** @param total to which the number of rows that pass is added */
   record(recorder: Recorder, { rows, columns }: SelectTable, bound: number, total: DeviceMemory): void {
     const [first, second, third, fourth] = [0, 1, 2, 3].map((i) => columns[i]!.values)
-    recorder.clear(total)
     const buffers = { first: first!, second: second!, third: third!, fourth: fourth!, total }
     recorder.dispatchGroups(this.#kernels.count_rows, buffers, { rows, bound }, Math.ceil(rows / TILE))
   }
@@ -62,6 +62,7 @@ export async function measureByRow(setting: SelectBench, effort: Effort): Promis
       const bound = boundOf(selectivity)
       const turns = plans.map(({ name, plan }) => async () => {
         await keepWarm(device, primitives)
+        device.upload(total, new Uint8Array(4))
         const microseconds = await timer.time((recorder) => plan.record(recorder, table, bound, total))
         const [found] = await device.readWords(total, 1)
         if (found !== count) throw new Error(`${name} by row counted ${found} rows, not ${count}`)
