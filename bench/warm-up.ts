@@ -19,3 +19,8 @@ export function warmUp(device: Device, primitives: Primitives): Promise<void> {
 export function keepWarm(device: Device, primitives: Primitives): Promise<void> {
   return warmDevice(device, primitives).keepWarm()
 }
+
+/** Runs something that keeps a warm GPU busy all the time, so that it need not be warmed up again behind it, however long that takes. */
+export function runWarm<T>(device: Device, primitives: Primitives, once: () => Promise<T>): Promise<T> {
+  return warmDevice(device, primitives).run(once)
+}

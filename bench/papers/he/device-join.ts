@@ -6,7 +6,7 @@ import { DeviceWork } from '../../../gpu/relational/query/device-work.js'
 import type { QueryKernels } from '../../../gpu/relational/query/query-kernels.js'
 import { asBytes } from '../../../protocol/columns.js'
 import { profiled } from '../../profiled.js'
-import { keepWarm } from '../../warm-up.js'
+import { keepWarm, runWarm } from '../../warm-up.js'
 import { checksumOf, type Outcome } from './host-join.js'
 import type { Workload } from './workload.js'
 
@@ -100,20 +100,22 @@ export async function timeJoins(parts: JoinParts, requests: readonly JoinRequest
   }))
   for (let round = -WARM_UP; round < ROUNDS; round++) {
     for (const time of times) {
-      await keepWarm(device, primitives)
-      const begin = performance.now()
-      await runJoin(parts, time.request)
-      await device.gpu.queue.onSubmittedWorkDone()
-      if (round >= 0) time.wall.push(performance.now() - begin)
+      const taken = await runWarm(device, primitives, async () => {
+        const begin = performance.now()
+        await runJoin(parts, time.request)
+        await device.gpu.queue.onSubmittedWorkDone()
+        return performance.now() - begin
+      })
+      if (round >= 0) time.wall.push(taken)
     }
   }
   for (let round = 0; round < ROUNDS; round++) {
     for (const time of times) {
-      await keepWarm(device, primitives)
-      const kernels = await profiled(device, async () => {
+      const run = async () => {
         await runJoin(parts, time.request)
         await device.gpu.queue.onSubmittedWorkDone()
-      })
+      }
+      const kernels = await runWarm(device, primitives, () => profiled(device, run))
       if (kernels === undefined) break
       time.byKernel = kernels
       time.kernels.push(kernels.reduce((sum, { microseconds }) => sum + microseconds, 0) / 1e3)

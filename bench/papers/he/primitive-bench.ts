@@ -4,7 +4,7 @@ import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import type { Scratch } from '../../../gpu/memory/scratch.js'
 import type { Primitives } from '../../../gpu/primitives/primitives.js'
 import { byTurns, KernelTimer } from '../../kernel-time.js'
-import { keepWarm } from '../../warm-up.js'
+import { runWarm } from '../../warm-up.js'
 
 /** What He's figures of primitives (§5.3) are measured with. */
 export interface PrimitiveBench {
@@ -48,9 +48,9 @@ export async function checkedTimes(
   }
   const timer = new KernelTimer(device)
   try {
-    const turns = works.map((work) => async () => {
-      await keepWarm(device, primitives)
-      return timer.time((recorder, scratch) => void work.record(recorder, scratch))
+    const turns = works.map(({ record }) => () => {
+      const once = () => timer.time((recorder, scratch) => void record(recorder, scratch))
+      return runWarm(device, primitives, once)
     })
     return await byTurns(EFFORT[quick ? 'quick' : 'full'], turns)
   } finally {
