@@ -4,6 +4,7 @@ import type { WriteColumns } from '../protocol/request-columns.js'
 import type { Explanation, Traversal, TreeLayout } from '../protocol/traversal.js'
 import type { KeyType } from '../protocol/types.js'
 import type { DeviceReads } from './device-reads.js'
+import type { PageRun } from './memory/page-run.js'
 import type { ResultMemory } from './memory/result-memory.js'
 
 /** What a structure on the device must know of its index. It knows nothing of names, files or sockets. */
@@ -292,6 +293,8 @@ export interface IndexStructure {
    */
   renumber(lists: PayloadLists): Promise<void>
   stats(): StructureStats
+  /** The pages that it has, but for those of its work in the background. They may be moved while nobody uses it and nothing goes on there. */
+  readonly runs: readonly PageRun[]
   /** As in `stats`. */
   readonly deviceBytes: number
   /** Bytes of `deviceBytes` that reads may add to: partition tables. Asked after each read, so that it takes no time. */

@@ -65,6 +65,7 @@ const LAST = 2 ** 32
 export class ModelStructure implements IndexStructure {
   readonly shape: IndexShape
   readonly deviceBytes = 0
+  readonly runs = []
   readonly derivedBytes = 0
   #keys = new Map<Rank, Payloads>()
   #sorted: Rank[] | undefined

@@ -1,10 +1,11 @@
 import { WarpdexError } from '../../protocol/errors.js'
 import { BufferPool } from '../memory/buffer-pool.js'
-import { PagePool, type SlabSort } from '../memory/page-pool.js'
+import { PagePool } from '../memory/page-pool.js'
 import { type DeviceMemory, type PageRun, placeOf } from '../memory/page-run.js'
 import { type DeviceColumn, Readback } from '../memory/readback.js'
 import { OWN_MEMORY, type ResultMemory } from '../memory/result-memory.js'
 import { Scratch } from '../memory/scratch.js'
+import type { SlabSort } from '../memory/slab.js'
 import { Staging } from '../memory/staging.js'
 import type { SelectionCosts } from '../relational/selection/selection-types.js'
 import { type AdapterChoice, type AdapterFacts, type FoundAdapter, findAdapter } from './adapter.js'
@@ -130,11 +131,7 @@ export class Device {
       software: found.software,
       create: (bytes, label) => buffers.create(bytes, STORED, label),
       createAhead: (bytes, label) => buffers.tryCreate({ size: bytes, usage: STORED, label }),
-      clear: (buffer, offset, bytes) => {
-        const recorder = this.record()
-        recorder.clear(buffer, offset, bytes)
-        recorder.submit()
-      },
+      record: () => this.record(),
       whenIdle: (call) => this.idleTime.whenIdle(call),
     })
     buffers.onShortage(() => this.pages.giveUp())
@@ -247,12 +244,20 @@ export class Device {
 
   /**
    * Pages for what a structure keeps, zeroed.
-   * @param grows whether there should be room behind them
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
-  allocatePages(sort: SlabSort, bytes: number, label: string, grows = false): PageRun {
+  allocatePages(sort: SlabSort, bytes: number, label: string): PageRun {
     this.#refuseUnbindable(bytes, label)
-    return this.pages.allocate(sort, this.bytesOfPages(bytes), label, grows)
+    return this.pages.allocate(sort, this.bytesOfPages(bytes), label)
+  }
+
+  /**
+   * As `PagePool.resize`.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   */
+  resizePages(run: PageRun, bytes: number, usedBytes: number): void {
+    this.#refuseUnbindable(bytes, run.label)
+    this.pages.resize(run, bytes, usedBytes)
   }
 
   /** Has memory of structures made ahead of need from now on, in idle time. */

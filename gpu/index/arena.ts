@@ -1,8 +1,8 @@
 import { WarpdexError } from '../../protocol/errors.js'
 import type { Device } from '../device/device.js'
-import type { SlabSort } from '../memory/page-pool.js'
-import type { DeviceMemory } from '../memory/page-run.js'
+import type { DeviceMemory, PageRun } from '../memory/page-run.js'
 import { Region, regionBytes } from '../memory/region.js'
+import type { SlabSort } from '../memory/slab.js'
 import { EXTENT_HEADER, FIXED_HEAD_WORDS, HEAD_WORDS, LINK_WORDS, SLOTS, type TreeShape } from './layout.js'
 import { MergeRooms } from './main/merge-rooms.js'
 import { SortedPart } from './main/sorted-part.js'
@@ -95,7 +95,7 @@ export interface SortedRoom {
 export interface Top {
   readonly digits: number
   /** 16 ^ `digits` words. */
-  readonly buffer: DeviceMemory
+  readonly buffer: PageRun
 }
 
 /**
@@ -210,6 +210,14 @@ export class Arena implements ArenaContent {
     const { nodes, tuples, extents, heap, heads, links, sorted } = this
     const all = Object.entries({ nodes, tuples, extents, heap, heads, links, removed: sorted?.removed })
     return new Map(all.flatMap(([name, region]) => (region === undefined ? [] : [[name, region]])))
+  }
+
+  /** All pages that it has. */
+  get runs(): readonly PageRun[] {
+    const { regions, sorted, top, partitions, merges } = this
+    const derived = [sorted?.directory, top?.buffer].filter((run) => run !== undefined)
+    const own = [...regions.values()].map(({ buffer }) => buffer)
+    return [...own, ...derived, ...(partitions?.runs ?? []), ...merges.runs]
   }
 
   get bytes(): number {

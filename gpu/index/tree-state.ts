@@ -9,6 +9,7 @@ import type {
   StructureImage,
   StructureStats,
 } from '../index-structure.js'
+import type { PageRun } from '../memory/page-run.js'
 import { type Allowance, Arena, allowanceOf } from './arena.js'
 import type { ItemSource } from './batch/items.js'
 import { freeze } from './frozen-arena.js'
@@ -206,6 +207,10 @@ export class TreeState {
     const { renumbering } = this.parts
     if (arena === undefined || renumbering === undefined) return
     this.#totals = after(this.#totals, renumbering.apply(arena, lists))
+  }
+
+  get runs(): readonly PageRun[] {
+    return this.#arena?.runs ?? []
   }
 
   get deviceBytes(): number {

@@ -1,8 +1,7 @@
-import { FreePages } from './free-pages.js'
+import type { Recorder } from '../device/recorder.js'
+import { longestFree, scatteredPages, slabToEmpty } from './fragmentation.js'
 import { PageRun } from './page-run.js'
-
-/** Bytes of a page: a multiple of what adapters want of the offsets of bindings, and small, because most indexes of a server are. */
-export const PAGE_BYTES = 1024
+import { PAGE_BYTES, type Pages, pagesFor, Slab, type SlabSort, SORTS } from './slab.js'
 
 /** A slab has at least so many bytes. */
 const SMALLEST_SLAB = 2 ** 20
@@ -10,19 +9,11 @@ const SMALLEST_SLAB = 2 ** 20
 /** A slab that nobody has used for so long is given back. */
 const UNUSED_MS = 60_000
 
-/**
- * What a slab holds. A dispatch may not bind one buffer as read-only and as writable, so kernels that write one sort read another. Those that
- * read what they write elsewhere bind it as writable, too.
- *
- * - `tree`: nodes, their heads, tuples and payload extents
- * - `keys`: the keys of tuples
- * - `derived`: what is found out about these: their order, partitions, which tuples are removed
- * - `columns`: of relations
- * - `copies`: of any of these at one moment, which are written by copying alone, from slabs of other sorts; and strings of relations
- */
-export type SlabSort = (typeof SORTS)[number]
+/** Bytes of runs that are moved at a time, so that requests come in between; a run that is longer moves by itself. */
+const MOVED_AT_ONCE = 2 ** 24
 
-export const SORTS = ['tree', 'keys', 'derived', 'columns', 'copies'] as const
+/** Runs that could not be moved because somebody used them are looked at again after so long. */
+const MOVE_AGAIN_MS = 1000
 
 /** What a pool needs of its device. */
 export interface SlabMaker {
@@ -39,21 +30,8 @@ export interface SlabMaker {
   createAhead(bytes: number, label: string): GPUBuffer | undefined
   /** Calls back when the device has had nothing to do for a while. */
   whenIdle(call: () => void): void
-  /** Zeroes bytes before what is submitted next. */
-  clear(buffer: GPUBuffer, offset: number, bytes: number): void
-}
-
-interface Slab {
-  readonly key: string
-  readonly buffer: GPUBuffer
-  readonly pages: number
-  readonly free: FreePages
-  /** Pages that were handed out at any time: those behind them are zero. */
-  used: number
-  /** What is handed out. */
-  readonly runs: Set<PageRun>
-  /** Gives it back when it is long unused. */
-  unusedTimer: NodeJS.Timeout | undefined
+  /** What it records comes before all that is submitted later. */
+  record(): Recorder
 }
 
 /** What a pool has of one sort. */
@@ -63,6 +41,8 @@ export interface SlabFigures {
   readonly bytes: number
   /** Bytes of pages that nobody has. */
   readonly freeBytes: number
+  /** Bytes of them that lie among live ones, but for the longest piece. */
+  readonly scatteredBytes: number
 }
 
 /**
@@ -71,12 +51,21 @@ export interface SlabFigures {
  */
 export class PagePool {
   readonly #maker: SlabMaker
-  readonly #slabs = new Map<SlabSort, Slab[]>()
-  readonly #placed = new WeakMap<PageRun, { readonly slab: Slab; readonly sort: SlabSort }>()
+  readonly #slabs: Readonly<Record<SlabSort, Slab[]>> = {
+    tree: [],
+    keys: [],
+    derived: [],
+    columns: [],
+    copies: [],
+  }
   #made = 0
   /** Bytes that are to be free of each sort; undefined where slabs are made only when they are needed. */
   #reserveBytes: number | undefined
-  #isRestocking = false
+  /** Runs that may be moved; undefined where none are unless they grow. */
+  #movable: (() => Iterable<PageRun>) | undefined
+  #isWaiting = false
+  /** Of sorts of which it did no good to empty a slab, how many pages were scattered then: as long as that is so, no other one is emptied. */
+  readonly #futile = new Map<SlabSort, number>()
 
   constructor(maker: SlabMaker) {
     this.#maker = maker
@@ -89,34 +78,38 @@ export class PagePool {
 
   /**
    * A run of that many bytes, zeroed.
-   * @param grows whether there should be room behind it
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
-  allocate(sort: SlabSort, bytes: number, label: string, grows = false): PageRun {
-    const pages = pagesFor(bytes)
-    const found = this.#find(sort, pages, grows) ?? this.#findInNew(sort, pages, label)
-    const { slab, first } = found
-    this.#clear(slab, first, pages)
-    clearTimeout(slab.unusedTimer)
-    slab.unusedTimer = undefined
-    return this.#place(sort, slab, first, bytes, label)
+  allocate(sort: SlabSort, bytes: number, label: string): PageRun {
+    const pages = this.#take(sort, bytes, label, false)
+    this.#clear(pages, pagesFor(bytes))
+    const run = new PageRun(label, pages, bytes, (given) => this.#release(given))
+    this.#hold(run)
+    return run
   }
 
   /**
-   * The same run with another number of bytes, if it can have them where it lies; what comes to it is zero. The former one is of no use any more.
+   * Gives a run another number of bytes: where it lies if the pages behind it are free, else in pages behind which there is room. What comes to it is zero.
+   * @param usedBytes bytes of its content, which it still has
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
-  resize(run: PageRun, bytes: number): PageRun | undefined {
-    const { slab, sort } = this.#placed.get(run)!
-    const first = run.offset / PAGE_BYTES
+  resize(run: PageRun, bytes: number, usedBytes: number): void {
+    const { slab, firstPage: first } = run
     const [before, after] = [pagesFor(run.size), pagesFor(bytes)]
-    if (after > before) {
-      if (!slab.free.takeAt(first + before, after - before)) return undefined
-      this.#clear(slab, first + before, after - before)
-    } else {
+    if (after <= before) {
       slab.free.release(first + after, before - after)
+      run.settle({ slab, first }, bytes)
+    } else if (!slab.isClosing && slab.free.takeAt(first + before, after - before)) {
+      this.#clear({ slab, first: first + before }, after - before)
+      run.settle({ slab, first }, bytes)
+    } else {
+      const pages = this.#take(slab.sort, bytes, run.label, true)
+      this.#clear(pages, after)
+      const recorder = this.#maker.record()
+      this.#move(recorder, run, pages, bytes, usedBytes)
+      recorder.submit()
     }
-    slab.runs.delete(run)
-    return this.#place(sort, slab, first, bytes, run.label)
+    this.#lookAfter()
   }
 
   /**
@@ -125,135 +118,222 @@ export class PagePool {
    */
   keepReserve(bytes: number): void {
     this.#reserveBytes = bytes
-    this.#restock()
+    this.#lookAfter()
+  }
+
+  /**
+   * Has free pages kept together from now on: where they are scattered, slabs are emptied and given back when the device has nothing to do.
+   * @param movable the runs that nobody uses at the moment
+   */
+  keepTogether(movable: () => Iterable<PageRun>): void {
+    this.#movable = movable
   }
 
   figures(): readonly SlabFigures[] {
-    return [...this.#slabs.keys()].map((sort) => this.#figures(sort))
+    return SORTS.filter((sort) => this.#slabs[sort].length > 0).map((sort) => this.#figures(sort))
   }
 
   /** Gives slabs back that nobody uses. */
   giveUp(): void {
-    for (const [sort, slabs] of this.#slabs) for (const slab of [...slabs]) this.#destroyUnused(sort, slab)
+    for (const sort of SORTS) for (const slab of [...this.#slabs[sort]]) this.#destroyUnused(slab)
   }
 
-  #find(sort: SlabSort, pages: number, grows: boolean): { slab: Slab; first: number } | undefined {
-    for (const slab of this.#slabs.get(sort) ?? []) {
-      if (slab.free.count < pages) continue
+  /** Pages for a run; with `grows` there is room behind them if possible. */
+  #take(sort: SlabSort, bytes: number, label: string, grows: boolean): Pages {
+    const pages = pagesFor(bytes)
+    const found = this.#find(sort, pages, grows)
+    if (found !== undefined) return found
+    const need = pages * PAGE_BYTES
+    try {
+      return (
+        this.#findAhead(sort, pages, label) ?? this.#firstOf(sort, this.#maker.create(need, label), pages)
+      )
+    } catch (error) {
+      // Slabs that are being emptied are better than nothing, and others may have made room in one.
+      const last = this.#find(sort, pages, grows, true)
+      if (last === undefined) throw error
+      return last
+    }
+  }
+
+  #find(sort: SlabSort, pages: number, grows: boolean, alsoClosing = false): Pages | undefined {
+    for (const slab of this.#slabs[sort]) {
+      if (slab.free.count < pages || (slab.isClosing && !alsoClosing)) continue
       const first = slab.free.take(pages, grows)
       if (first !== undefined) return { slab, first }
     }
     return undefined
   }
 
-  #findInNew(sort: SlabSort, pages: number, label: string): { slab: Slab; first: number } {
-    const slab = this.#make(sort, pages, label)
+  /** Pages of a new slab that is as large as those of its sort together, so that there are few; undefined where there is no room for that. */
+  #findAhead(sort: SlabSort, pages: number, label: string): Pages | undefined {
+    const bytes = Math.max(pages * PAGE_BYTES, this.#sizeAhead(sort))
+    const buffer = this.#maker.createAhead(bytes, `a slab for ${label}`)
+    return buffer && this.#firstOf(sort, buffer, pages)
+  }
+
+  #firstOf(sort: SlabSort, buffer: GPUBuffer, pages: number): Pages {
+    const slab = this.#add(sort, buffer)
     return { slab, first: slab.free.take(pages, false)! }
   }
 
-  /** As large a slab as those of its sort together, where there is room for that, so that there are few; else one for what is needed. */
-  #make(sort: SlabSort, pages: number, label: string): Slab {
-    const need = pages * PAGE_BYTES
-    const bytes = Math.max(need, this.#sizeAhead(sort))
-    const ahead = bytes > need ? this.#maker.createAhead(bytes, `a slab for ${label}`) : undefined
-    return this.#add(sort, ahead ?? this.#maker.create(need, label))
-  }
-
+  /** Those that are being emptied count by what has to move. */
   #sizeAhead(sort: SlabSort): number {
-    const all = Math.max(SMALLEST_SLAB, this.#figures(sort).bytes)
-    return PagePool.bytesFor(Math.min(this.#maker.mostBytes, all))
+    const pages = this.#slabs[sort].reduce(
+      (sum, slab) => sum + slab.pages - (slab.isClosing ? slab.free.count : 0),
+      0,
+    )
+    const bytes = Math.max(SMALLEST_SLAB, pages * PAGE_BYTES)
+    return PagePool.bytesFor(Math.min(this.#maker.mostBytes, bytes))
   }
 
   #add(sort: SlabSort, buffer: GPUBuffer): Slab {
-    const pages = pagesFor(buffer.size)
-    const slab: Slab = {
-      key: `slab ${this.#made++}`,
-      buffer,
-      pages,
-      free: new FreePages(pages),
-      used: 0,
-      runs: new Set(),
-      unusedTimer: undefined,
-    }
-    const slabs = this.#slabs.get(sort) ?? []
-    this.#slabs.set(sort, slabs)
-    slabs.push(slab)
+    const slab = new Slab(sort, this.#made++, buffer)
+    this.#slabs[sort].push(slab)
     return slab
   }
 
-  /** Sees to it that there is as much ahead of need as there should be, when the device has nothing to do. */
-  #restock(): void {
-    if (this.#reserveBytes === undefined || this.#isRestocking) return
-    this.#isRestocking = true
-    this.#maker.whenIdle(() => {
-      this.#isRestocking = false
-      for (const sort of SORTS) {
-        const bytes = this.#missing(sort)
-        const buffer = bytes === 0 ? undefined : this.#maker.createAhead(bytes, 'a slab ahead of need')
-        if (buffer === undefined) continue
-        this.#add(sort, buffer)
-        // The first use of a buffer has the device zero all of it.
-        this.#maker.clear(buffer, 0, PAGE_BYTES)
-      }
-    })
+  /** Gives a run other pages, with what it holds. */
+  #move(recorder: Recorder, run: PageRun, pages: Pages, bytes: number, usedBytes: number): void {
+    const { slab, firstPage, size } = run
+    const former = new PageRun(run.label, { slab, first: firstPage }, size, () => {})
+    slab.free.release(firstPage, pagesFor(size))
+    slab.runs.delete(run)
+    run.settle(pages, bytes)
+    this.#hold(run)
+    recorder.copy(former, 0, run, 0, usedBytes)
+    if (slab.runs.size === 0) this.#awaitUse(slab)
   }
 
-  /** Bytes of the slab that the reserve of a sort lacks, 0 where at least half of the reserve is there. */
-  #missing(sort: SlabSort, without?: Slab): number {
-    if (this.#reserveBytes === undefined) return 0
-    const slabs = (this.#slabs.get(sort) ?? []).filter((slab) => slab !== without)
-    let [largest, free] = [0, 0]
-    for (const slab of slabs) {
-      free = Math.max(free, slab.free.longest * PAGE_BYTES)
-      for (const { size } of slab.runs) largest = Math.max(largest, size)
-    }
-    const wanted = Math.min(this.#maker.mostRunBytes, Math.max(this.#reserveBytes, 2 * largest))
-    return 2 * free >= wanted ? 0 : Math.max(PagePool.bytesFor(wanted), this.#sizeAhead(sort))
-  }
-
-  #place(sort: SlabSort, slab: Slab, first: number, bytes: number, label: string): PageRun {
-    const place = { buffer: slab.buffer, offset: first * PAGE_BYTES, size: bytes }
-    const run: PageRun = new PageRun(label, slab.key, place, () => {
-      // A run may be given back twice, as a buffer may be destroyed twice.
-      if (!slab.runs.delete(run)) return
-      slab.free.release(first, pagesFor(bytes))
-      if (slab.runs.size > 0) return
-      slab.unusedTimer = setTimeout(() => this.#giveBackUnused(sort, slab), UNUSED_MS).unref()
-    })
-    this.#placed.set(run, { slab, sort })
+  #hold(run: PageRun): void {
+    const { slab } = run
+    clearTimeout(slab.unusedTimer)
+    slab.unusedTimer = undefined
     slab.runs.add(run)
-    this.#restock()
-    return run
+    this.#lookAfter()
   }
 
-  /** Keeps what the reserve would lack without it. */
-  #giveBackUnused(sort: SlabSort, slab: Slab): void {
-    if (this.#missing(sort, slab) === 0) this.#destroyUnused(sort, slab)
+  #release(run: PageRun): void {
+    const { slab, firstPage, size } = run
+    // A run may be given back twice, as a buffer may be destroyed twice.
+    if (!slab.runs.delete(run)) return
+    slab.free.release(firstPage, pagesFor(size))
+    if (slab.runs.size === 0) this.#awaitUse(slab)
+    this.#lookAfter()
+  }
+
+  /** Gives a slab back that nobody is going to use for long; keeps what the reserve would lack without it. */
+  #awaitUse(slab: Slab): void {
+    slab.scatteredBefore = undefined
+    const giveBack = () => {
+      if (this.#missing(slab.sort, slab) === 0) this.#destroyUnused(slab)
+    }
+    slab.unusedTimer = setTimeout(giveBack, UNUSED_MS).unref()
   }
 
   /** Zeroes pages of which any was handed out before. */
-  #clear(slab: Slab, first: number, pages: number): void {
-    const dirty = Math.min(first + pages, slab.used) - first
-    if (dirty > 0) this.#maker.clear(slab.buffer, first * PAGE_BYTES, dirty * PAGE_BYTES)
-    slab.used = Math.max(slab.used, first + pages)
+  #clear({ slab, first }: Pages, pages: number): void {
+    const dirty = slab.use(first, pages)
+    if (dirty === 0) return
+    const recorder = this.#maker.record()
+    recorder.clear(slab.buffer, first * PAGE_BYTES, dirty * PAGE_BYTES)
+    recorder.submit()
   }
 
-  #destroyUnused(sort: SlabSort, slab: Slab): void {
-    const slabs = this.#slabs.get(sort)!
+  #destroyUnused(slab: Slab): void {
+    const slabs = this.#slabs[slab.sort]
     if (slab.runs.size > 0 || !slabs.includes(slab)) return
     clearTimeout(slab.unusedTimer)
     slabs.splice(slabs.indexOf(slab), 1)
     slab.buffer.destroy()
   }
 
+  /** Sees to it, when the device has nothing to do, that there is as much ahead of need as there should be, and that free pages are together. */
+  #lookAfter(): void {
+    if (this.#isWaiting || (this.#reserveBytes === undefined && this.#movable === undefined)) return
+    this.#isWaiting = true
+    this.#maker.whenIdle(() => {
+      this.#isWaiting = false
+      for (const sort of SORTS) {
+        this.#restock(sort)
+        this.#gather(sort)
+      }
+    })
+  }
+
+  #restock(sort: SlabSort): void {
+    const bytes = this.#missing(sort)
+    const buffer = bytes === 0 ? undefined : this.#maker.createAhead(bytes, 'a slab ahead of need')
+    if (buffer === undefined) return
+    this.#add(sort, buffer)
+    // The first use of a buffer has the device zero all of it.
+    const recorder = this.#maker.record()
+    recorder.clear(buffer, 0, PAGE_BYTES)
+    recorder.submit()
+  }
+
+  /** Bytes of the slab that the reserve of a sort lacks, 0 where at least half of the reserve is there. */
+  #missing(sort: SlabSort, without?: Slab): number {
+    if (this.#reserveBytes === undefined) return 0
+    const slabs = this.#slabs[sort].filter((slab) => slab !== without && !slab.isClosing)
+    let largest = 0
+    for (const { runs } of this.#slabs[sort]) for (const { size } of runs) largest = Math.max(largest, size)
+    const free = longestFree(slabs).pages * PAGE_BYTES
+    const wanted = Math.min(this.#maker.mostRunBytes, Math.max(this.#reserveBytes, 2 * largest))
+    return 2 * free >= wanted ? 0 : Math.max(PagePool.bytesFor(wanted), this.#sizeAhead(sort))
+  }
+
+  /** Empties a slab where free pages are scattered, as far as its runs may be moved, a part at a time. */
+  #gather(sort: SlabSort): void {
+    const slabs = this.#slabs[sort]
+    const slab = slabs.find(({ isClosing }) => isClosing) ?? this.#close(slabs)
+    if (slab === undefined || this.#movable === undefined) return
+    const before = slab.scatteredBefore ?? 0
+    const recorder = this.#maker.record()
+    let moved = 0
+    for (const run of this.#movable()) {
+      if (run.slab !== slab) continue
+      if (moved > 0 && moved + run.size > MOVED_AT_ONCE) break
+      const count = pagesFor(run.size)
+      const pages = this.#find(sort, count, false) ?? this.#findAhead(sort, count, run.label)
+      if (pages === undefined) {
+        slab.scatteredBefore = undefined
+        break
+      }
+      pages.slab.use(pages.first, count)
+      this.#move(recorder, run, pages, run.size, run.size)
+      moved += run.size
+      if (slab.runs.size === 0) break
+    }
+    recorder.submit()
+    if (!slab.isClosing) {
+      const after = scatteredPages(slabs)
+      if (after >= before) this.#futile.set(sort, after)
+      if (slab.runs.size === 0 && this.#missing(sort, slab) === 0) this.#destroyUnused(slab)
+    } else if (moved === 0) {
+      setTimeout(() => this.#lookAfter(), MOVE_AGAIN_MS).unref()
+    }
+  }
+
+  /** Begins to empty a slab, if one is to be. */
+  #close(slabs: readonly Slab[]): Slab | undefined {
+    const scattered = scatteredPages(slabs)
+    const slab = slabToEmpty(slabs)
+    if (slab === undefined || scattered === this.#futile.get(slab.sort)) return undefined
+    slab.scatteredBefore = scattered
+    return slab
+  }
+
   #figures(sort: SlabSort): SlabFigures {
-    const slabs = this.#slabs.get(sort) ?? []
+    const slabs = this.#slabs[sort]
     const pages = slabs.reduce((sum, slab) => sum + slab.pages, 0)
     const free = slabs.reduce((sum, slab) => sum + slab.free.count, 0)
-    return { sort, slabs: slabs.length, bytes: pages * PAGE_BYTES, freeBytes: free * PAGE_BYTES }
+    return {
+      sort,
+      slabs: slabs.length,
+      bytes: pages * PAGE_BYTES,
+      freeBytes: free * PAGE_BYTES,
+      scatteredBytes: scatteredPages(slabs) * PAGE_BYTES,
+    }
   }
-}
-
-function pagesFor(bytes: number): number {
-  return Math.max(1, Math.ceil(bytes / PAGE_BYTES))
 }

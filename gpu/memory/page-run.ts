@@ -1,41 +1,72 @@
-/** What a run of pages is made of. */
-export interface PagePlace {
-  readonly buffer: GPUBuffer
-  /** Bytes before it in the buffer. */
-  readonly offset: number
-  readonly size: number
-}
+import { PAGE_BYTES, type Pages, type Slab } from './slab.js'
 
-/** Device memory of one owner that is a run of a slab's pages (`page-pool.ts`). */
-export class PageRun implements PagePlace {
+/**
+ * Device memory of one owner that is a run of a slab's pages (`page-pool.ts`). Its pool moves it where it cannot grow, and where its slab is to be
+ * emptied: what is recorded next finds it there.
+ */
+export class PageRun {
   readonly label: string
-  readonly buffer: GPUBuffer
-  readonly offset: number
-  readonly size: number
-  /** The same for runs in the same place: what a bind group over them is kept by. */
-  readonly key: string
-  readonly #giveBack: () => void
+  readonly #giveBack: (run: PageRun) => void
+  #pages: Pages
+  #size: number
+  #key: string
 
   /** @param giveBack called when its owner has no more use for it */
-  constructor(label: string, slab: string, { buffer, offset, size }: PagePlace, giveBack: () => void) {
+  constructor(label: string, pages: Pages, size: number, giveBack: (run: PageRun) => void) {
     this.label = label
-    this.buffer = buffer
-    this.offset = offset
-    this.size = size
-    this.key = `${slab}:${offset}:${size}`
     this.#giveBack = giveBack
+    this.#pages = pages
+    this.#size = size
+    this.#key = keyOf(pages, size)
+  }
+
+  get slab(): Slab {
+    return this.#pages.slab
+  }
+
+  get firstPage(): number {
+    return this.#pages.first
+  }
+
+  get buffer(): GPUBuffer {
+    return this.#pages.slab.buffer
+  }
+
+  /** Bytes before it in the buffer. */
+  get offset(): number {
+    return this.#pages.first * PAGE_BYTES
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** The same for runs in the same place: what a bind group over them is kept by. */
+  get key(): string {
+    return this.#key
+  }
+
+  /** Called by its pool when it has other pages. */
+  settle(pages: Pages, size: number): void {
+    this.#pages = pages
+    this.#size = size
+    this.#key = keyOf(pages, size)
   }
 
   /** Gives its pages back. Work that is submitted may still use them: the queue is in order, so their next owner comes after. */
   destroy(): void {
-    this.#giveBack()
+    this.#giveBack(this)
   }
+}
+
+function keyOf({ slab, first }: Pages, size: number): string {
+  return `slab ${slab.number}:${first}:${size}`
 }
 
 /** What kernels bind, and what is copied and cleared: a buffer of its own, or a run of pages. */
 export type DeviceMemory = GPUBuffer | PageRun
 
 /** The buffer that memory lies in, and where it begins there. */
-export function placeOf(memory: DeviceMemory): Pick<PagePlace, 'buffer' | 'offset'> {
+export function placeOf(memory: DeviceMemory): Pick<PageRun, 'buffer' | 'offset'> {
   return memory instanceof PageRun ? memory : { buffer: memory, offset: 0 }
 }

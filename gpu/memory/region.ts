@@ -1,8 +1,8 @@
 import { toWarpdexError } from '../../protocol/errors.js'
 import type { Device } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
-import type { SlabSort } from './page-pool.js'
 import type { PageRun } from './page-run.js'
+import type { SlabSort } from './slab.js'
 
 /**
  * Pages of one role (nodes, tuples, …) of an arena, handed out by a bump pointer. References into it are relative
@@ -13,16 +13,15 @@ export class Region {
   readonly label: string
   readonly #device: Device
   readonly #wordsPerRecord: number
-  readonly #sort: SlabSort
-  #run: PageRun
+  /** Its pages: the same run wherever they are, and however many. */
+  readonly buffer: PageRun
   #records = 0
 
-  private constructor(device: Device, sort: SlabSort, wordsPerRecord: number, run: PageRun) {
+  private constructor(device: Device, wordsPerRecord: number, run: PageRun) {
     this.#device = device
     this.label = run.label
-    this.#sort = sort
     this.#wordsPerRecord = wordsPerRecord
-    this.#run = run
+    this.buffer = run
   }
 
   /**
@@ -37,11 +36,7 @@ export class Region {
     records: number,
   ): Promise<Region> {
     const bytes = regionBytes(device, wordsPerRecord, records)
-    return new Region(device, sort, wordsPerRecord, device.allocatePages(sort, bytes, label))
-  }
-
-  get buffer(): PageRun {
-    return this.#run
+    return new Region(device, wordsPerRecord, device.allocatePages(sort, bytes, label))
   }
 
   /** Records handed out. */
@@ -54,7 +49,7 @@ export class Region {
   }
 
   get bytes(): number {
-    return this.#run.size
+    return this.buffer.size
   }
 
   /** Bytes of a region that has room for `records` more records and no more. */
@@ -95,18 +90,7 @@ export class Region {
   }
 
   async #resize(bytes: number): Promise<void> {
-    if (bytes === this.bytes) return
-    this.#run = this.#device.pages.resize(this.#run, bytes) ?? this.#moved(bytes)
-  }
-
-  /** A run of so many bytes elsewhere, with what this one holds. */
-  #moved(bytes: number): PageRun {
-    const run = this.#device.allocatePages(this.#sort, bytes, this.label, true)
-    const recorder = this.#device.record()
-    recorder.copy(this.#run, 0, run, 0, this.usedBytes)
-    recorder.submit()
-    this.#run.destroy()
-    return run
+    if (bytes !== this.bytes) this.#device.resizePages(this.buffer, bytes, this.usedBytes)
   }
 
   /**
@@ -115,7 +99,7 @@ export class Region {
    */
   copied(recorder: Recorder): PageRun {
     const run = this.#device.allocatePages('copies', this.usedBytes, `copy of ${this.label}`)
-    recorder.copy(this.#run, 0, run, 0, this.usedBytes)
+    recorder.copy(this.buffer, 0, run, 0, this.usedBytes)
     return run
   }
 
@@ -132,7 +116,7 @@ export class Region {
   }
 
   destroy(): void {
-    this.#run.destroy()
+    this.buffer.destroy()
   }
 }
 

@@ -257,7 +257,7 @@ export class Engine extends Catalog {
   }
 
   async #load(): Promise<void> {
-    await this.#selectionCosts.load(await this.#device.current)
+    await this.#prepare(await this.#device.current)
     const { store } = this.host
     for (const stored of store.relations()) {
       this.#options.stop?.throwIfAborted()
@@ -269,10 +269,15 @@ export class Engine extends Catalog {
     }
   }
 
+  async #prepare(device: Device): Promise<void> {
+    device.pages.keepTogether(() => this.host.budget.movableRuns())
+    await this.#selectionCosts.load(device)
+  }
+
   #deviceHost(open: () => Promise<Device>): LiveDeviceHost {
     return {
       open,
-      prepare: (device) => this.#selectionCosts.load(device),
+      prepare: (device) => this.#prepare(device),
       isClosing: () => this.closing !== undefined,
       onLoss: (message) => {
         this.#options.meter?.happened('deviceLoss')

@@ -1,5 +1,6 @@
 import type { Device } from '../../gpu/device/device.js'
 import type { RegionStats, StructureImage } from '../../gpu/index-structure.js'
+import type { PageRun } from '../../gpu/memory/page-run.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { Pageable } from './device-budget.js'
 import type { PagingHost } from './engine-host.js'
@@ -10,6 +11,7 @@ export interface DeviceStructure {
   readonly deviceBytes: number
   readonly derivedBytes: number
   readonly background: Promise<unknown> | undefined
+  readonly runs: readonly PageRun[]
   image(): Promise<StructureImage>
   stats(): { readonly deviceBytes: number; readonly regions: readonly RegionStats[] }
   destroy(): void
@@ -157,6 +159,11 @@ export class PagedStructure<S extends DeviceStructure> extends Pageable implemen
   get deviceBytes(): number {
     const place = this.#place
     return place.image === undefined ? place.structure.deviceBytes : place.stats.deviceBytes
+  }
+
+  get movableRuns(): readonly PageRun[] {
+    const { structure } = this.#place
+    return structure === undefined || structure.background !== undefined ? [] : structure.runs
   }
 
   get derivedBytes(): number {

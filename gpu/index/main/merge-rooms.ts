@@ -1,5 +1,6 @@
 import { toWarpdexError } from '../../../protocol/errors.js'
 import type { Device } from '../../device/device.js'
+import type { PageRun } from '../../memory/page-run.js'
 import { Region, regionBytes } from '../../memory/region.js'
 import type { Arena, SortedRoom } from '../arena.js'
 import type { TreeShape } from '../layout.js'
@@ -33,6 +34,11 @@ export class MergeRooms {
   /** Bytes of device memory that it has beside what is in the arena. */
   get bytes(): number {
     return this.#givenBytes + (this.#spare?.bytes ?? 0)
+  }
+
+  /** Pages that are kept for the next merge. */
+  get runs(): readonly PageRun[] {
+    return this.#spare === undefined ? [] : [this.#spare.buffer]
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { Device } from '../../device/device.js'
-import type { DeviceMemory } from '../../memory/page-run.js'
+import type { PageRun } from '../../memory/page-run.js'
 import { Region, regionBytes } from '../../memory/region.js'
 import type { TreeShape } from '../layout.js'
 import { planDirectory } from './directory-plan.js'
@@ -15,7 +15,7 @@ const BITS = 32
 export class SortedPart {
   readonly tuples: number
   /** Separators over the tuples; see `directory.wesl`. */
-  readonly directory: DeviceMemory
+  readonly directory: PageRun
   /** A bit a tuple that has left; keys of variable length have it in their records. */
   readonly removed: Region | undefined
   /** Whether any tuple has left. */
@@ -26,12 +26,7 @@ export class SortedPart {
   readonly usedDerivedBytes: number
   readonly #shape: TreeShape
 
-  private constructor(
-    shape: TreeShape,
-    tuples: number,
-    directory: DeviceMemory,
-    removed: Region | undefined,
-  ) {
+  private constructor(shape: TreeShape, tuples: number, directory: PageRun, removed: Region | undefined) {
     this.#shape = shape
     this.tuples = tuples
     this.usedDerivedBytes = planDirectory(shape, tuples).bytes

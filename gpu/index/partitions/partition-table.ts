@@ -1,7 +1,7 @@
 import { LIMITS } from '../../../protocol/limits.js'
 import type { Device, Kernels } from '../../device/device.js'
-import { PAGE_BYTES } from '../../memory/page-pool.js'
 import { Region } from '../../memory/region.js'
+import { PAGE_BYTES } from '../../memory/slab.js'
 import type { Primitives } from '../../primitives/primitives.js'
 import type { Arena } from '../arena.js'
 import type { TreeShape } from '../layout.js'

@@ -1,4 +1,4 @@
-import type { DeviceMemory } from '../../memory/page-run.js'
+import type { DeviceMemory, PageRun } from '../../memory/page-run.js'
 import type { Region } from '../../memory/region.js'
 
 /** The partitions of an arena (Volk §3.1): their roots, how to get from a node to its partition, and from a key's digits to one. */
@@ -10,14 +10,14 @@ export class PartitionTable {
   /** Root node of each partition, ascending; the first one's is the tree's root. */
   readonly roots: Region
   /** See `partition-directory.wesl`. */
-  directory: DeviceMemory
+  directory: PageRun
   /** Nodes that have been looked at. */
   nodesSeen = 0
   /** Depth of the deepest of them. */
   depth = 0
   readonly #lists = new Map<number, PartitionLists>()
 
-  constructor(levels: number, settledAt: number, roots: Region, directory: DeviceMemory) {
+  constructor(levels: number, settledAt: number, roots: Region, directory: PageRun) {
     this.levels = levels
     this.settledAt = settledAt
     this.roots = roots
@@ -65,6 +65,12 @@ export class PartitionTable {
     }
   }
 
+  /** All pages that it has. */
+  get runs(): readonly PageRun[] {
+    const lists = [...this.#lists.values()].flatMap(({ bindings }) => Object.values(bindings))
+    return [this.roots.buffer, this.directory, ...lists]
+  }
+
   get bytes(): number {
     let bytes = this.roots.bytes + this.directory.size
     for (const lists of this.#lists.values()) bytes += lists.bytes
@@ -90,7 +96,7 @@ export interface PartitionLists {
   readonly sharing: number
   /** As `partition-lists.wesl` draws them, by the names that kernels have for them. */
   readonly bindings: Readonly<
-    Record<'byLevel' | 'byBlock' | 'numbers' | 'positions' | 'predecessors' | 'blocks', DeviceMemory>
+    Record<'byLevel' | 'byBlock' | 'numbers' | 'positions' | 'predecessors' | 'blocks', PageRun>
   >
   /** A plain number, since the size of a buffer is asked of Dawn. */
   readonly bytes: number

@@ -19,6 +19,7 @@ import type {
   StructureStats,
   WriteBatch,
 } from '../../index-structure.js'
+import type { PageRun } from '../../memory/page-run.js'
 import { ArenaFull } from '../arena.js'
 import { structureEntries } from '../entries/structure-entries.js'
 import { holdAll, PrefixTree } from '../prefix-tree.js'
@@ -166,6 +167,10 @@ export class ShardedTree implements IndexStructure {
       const own = listsOf(lists, (key) => shards[key] === shard)
       if (own.lists.length > 0) await tree.renumber(own)
     }
+  }
+
+  get runs(): readonly PageRun[] {
+    return this.#shards.trees.flatMap(({ runs }) => runs)
   }
 
   get deviceBytes(): number {

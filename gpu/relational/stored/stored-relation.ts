@@ -5,6 +5,7 @@ import type { RelationBatch } from '../../../protocol/relation-batch.js'
 import type { Device } from '../../device/device.js'
 import type { ImagePart, RegionStats, StructureImage } from '../../index-structure.js'
 import { copiedParts, hostPart, hostParts, type ReadPart } from '../../memory/image-parts.js'
+import type { PageRun } from '../../memory/page-run.js'
 import type { Region } from '../../memory/region.js'
 import type { DeviceRelation } from '../device-relation.js'
 import type { KeptFacts } from '../order/column-facts.js'
@@ -190,6 +191,10 @@ export class StoredRelation {
       strings.push(hostPart(`${i}.strings`, bytes), hostPart(`${i}.offsets`, asBytes(offsets)))
     })
     return { meta, parts: [...parts, ...strings] }
+  }
+
+  get runs(): readonly PageRun[] {
+    return this.#namedRegions().map(([, { buffer }]) => buffer)
   }
 
   get deviceBytes(): number {

@@ -45,7 +45,7 @@ t.test('lookups that start at a table of any number of first digits find what is
     const answers = () => get.run(tree, { op: 'get' }, asked)
     const expected = await answers()
     for (const digits of [2, 4]) {
-      arena.top = { digits, buffer: await device.allocate(4 * 16 ** digits, 'tree directory') }
+      arena.top = { digits, buffer: device.allocatePages('derived', 4 * 16 ** digits, 'tree directory') }
       const recorder = device.record()
       keeper.recordFill(recorder, arena)
       recorder.submit()

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { PrefixTree } from '../../../gpu/index/prefix-tree.js'
-import { PAGE_BYTES, SORTS } from '../../../gpu/memory/page-pool.js'
 import { Region } from '../../../gpu/memory/region.js'
+import { PAGE_BYTES, SORTS } from '../../../gpu/memory/slab.js'
 import { asBytes } from '../../../protocol/columns.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { shapeOf } from '../../../src/engine/loader.js'

@@ -324,13 +324,19 @@ t.test('a device that runs out of memory gets some from idle indexes', async (t)
 /** A device on which structures find so many bytes of memory. */
 function scarce(device: Device, bytes: number): Device {
   const { pages } = device
-  const [allocatePages, resize] = [device.allocatePages.bind(device), pages.resize.bind(pages)]
+  const [allocatePages, resizePages] = [device.allocatePages.bind(device), device.resizePages.bind(device)]
   const left = () => pages.figures().reduce((sum, slabs) => sum - slabs.bytes + slabs.freeBytes, bytes)
-  device.allocatePages = (sort, size, label, ...rest) => {
+  const refuse = (size: number, label: string) => {
     if (size > left()) throw new DeviceFull(`the device has no room for ${size} bytes of ${label}`)
-    return allocatePages(sort, size, label, ...rest)
   }
-  pages.resize = (run, size) => (size - run.size > left() ? undefined : resize(run, size))
+  device.allocatePages = (sort, size, label) => {
+    refuse(size, label)
+    return allocatePages(sort, size, label)
+  }
+  device.resizePages = (run, size, used) => {
+    refuse(size - run.size, run.label)
+    resizePages(run, size, used)
+  }
   return device
 }
 

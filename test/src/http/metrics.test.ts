@@ -1,5 +1,5 @@
 import t from 'tap'
-import { PAGE_BYTES } from '../../../gpu/memory/page-pool.js'
+import { PAGE_BYTES } from '../../../gpu/memory/slab.js'
 import type { Section } from '../../../protocol/frame.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { METERED_MEMBERS } from '../../../src/http/member-gauges.js'
