@@ -167,7 +167,7 @@ export class Device {
   }
 
   /**
-   * Kernels of a module, made once. A GPU's driver compiles them at once and on threads of its own, so that no request waits for that once
+   * Kernels of a module, made once. A GPU's driver compiles them beforehand and on threads of its own, so that no request waits for that once
    * `compiled` has settled. Where the device is the CPU compiling takes as much of it as thousands of lookups, so only what is used is compiled.
    *
    * @param folder that the module's path starts from, if not `gpu/`
@@ -377,6 +377,7 @@ export class Device {
   destroy(): void {
     this.#destroyed = true
     this.idleTime.end()
+    this.#kernels.end()
     this.#buffers.makeRoom()
     this.gpu.destroy()
   }

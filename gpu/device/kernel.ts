@@ -1,6 +1,6 @@
 import { WarpdexError } from '../../protocol/errors.js'
 import { type DeviceMemory, PageRun } from '../memory/page-run.js'
-import { type Binding, interfaceOf, type KernelInterface } from './kernel-interface.js'
+import { interfaceOf, type KernelInterface } from './kernel-interface.js'
 import type { Shader } from './shaders.js'
 
 /** The buffers of a dispatch by the names that the kernel has for them, whatever others there are beside. */
@@ -8,6 +8,19 @@ export type Buffers = Readonly<Record<string, DeviceMemory | undefined>>
 
 /** The parameters of a dispatch: those members of `Params` that the kernel looks at, whatever others there are beside. */
 export type Params = Readonly<Record<string, number>>
+
+/** Makes a kernel's pipeline when others have had their turn. */
+export type InTurn = (make: () => Promise<void>) => Promise<void>
+
+/** What a kernel's code says of it. */
+interface Linked extends KernelInterface {
+  readonly shader: MadeShader
+  /** Whether a part of its workgroups can be dispatched by itself. */
+  readonly divides: boolean
+  readonly layout: GPUBindGroupLayout
+  /** Words of the `var<immediate>` block: the parameters, and behind them the number of the first workgroup. */
+  readonly immediates: number
+}
 
 /** A linked module that can be made for the device. */
 export interface MadeShader extends Shader {
@@ -19,55 +32,37 @@ export interface MadeShader extends Shader {
 export class Kernel {
   /** Its module and entry point. */
   readonly label: string
-  /** Whether a part of its workgroups can be dispatched by itself. */
-  readonly divides: boolean
   /** Settles, and never rejects, once its pipeline is made, or is to be made when it is first dispatched. */
   readonly compiled: Promise<void>
   readonly #device: GPUDevice
-  readonly #layout: GPUBindGroupLayout
-  readonly #bindings: readonly Binding[]
-  readonly #params: readonly string[]
-  readonly #needed: ReadonlySet<string>
-  /** Words of the `var<immediate>` block: the parameters, and behind them the number of the first workgroup. */
-  readonly #immediates: number
+  readonly #entryPoint: string
+  readonly #shaderOf: () => MadeShader
   readonly #bindGroups = new Map<string, GPUBindGroup>()
-  readonly #description: () => GPUComputePipelineDescriptor
+  #made: Linked | undefined
   #pipeline: GPUComputePipeline | undefined
 
-  /** @param onDemand whether its pipeline is made, in this thread, when it is first dispatched */
+  /**
+   * @param module that it is of
+   * @param shaderOf links that, which takes milliseconds, so it is done when the kernel is needed
+   * @param inTurn has its pipeline made beforehand; else it is made, in this thread, when it is first dispatched
+   */
   constructor(
     device: GPUDevice,
-    shader: MadeShader,
+    module: string,
     entryPoint: string,
-    { bindings, params, needed }: KernelInterface,
-    onDemand: boolean,
+    shaderOf: () => MadeShader,
+    inTurn: InTurn | undefined,
   ) {
-    const label = `${shader.name} ${entryPoint}`
-    this.label = label
-    this.divides = shader.divides && params.length > 0
+    this.label = `${module} ${entryPoint}`
     this.#device = device
-    this.#bindings = bindings
-    this.#params = params
-    this.#needed = needed
-    this.#immediates = params.length + (this.divides ? 1 : 0)
-    this.#layout = device.createBindGroupLayout({
-      label,
-      entries: bindings.map(({ number, access }) => ({
-        binding: number,
-        visibility: COMPUTE_STAGE,
-        buffer: { type: access === 'read' ? 'read-only-storage' : 'storage' },
-      })),
-    })
-    this.#description = () => ({
-      label,
-      layout: device.createPipelineLayout({
-        label,
-        bindGroupLayouts: [this.#layout],
-        immediateSize: 4 * this.#immediates,
-      }),
-      compute: { module: shader.module(), entryPoint },
-    })
-    this.compiled = onDemand ? Promise.resolve() : this.#compile()
+    this.#entryPoint = entryPoint
+    this.#shaderOf = shaderOf
+    this.compiled = inTurn === undefined ? Promise.resolve() : inTurn(() => this.#compile())
+  }
+
+  /** Whether a part of its workgroups can be dispatched by itself. */
+  get divides(): boolean {
+    return this.#linked.divides
   }
 
   /**
@@ -78,20 +73,49 @@ export class Kernel {
     this.#pipeline ??= this.#device.createComputePipeline(this.#description())
     pass.setPipeline(this.#pipeline)
     pass.setBindGroup(0, this.#bindGroup(buffers))
-    if (this.#immediates > 0) pass.setImmediates(0, this.#paramBlock(params, first))
+    if (this.#linked.immediates > 0) pass.setImmediates(0, this.#paramBlock(params, first))
   }
 
   /** What fails for want of memory may succeed when it is dispatched, and says so if not. */
   async #compile(): Promise<void> {
+    if (this.#pipeline !== undefined) return
     try {
       const pipeline = await this.#device.createComputePipelineAsync(this.#description())
       this.#pipeline ??= pipeline
     } catch {}
   }
 
+  get #linked(): Linked {
+    this.#made ??= this.#link()
+    return this.#made
+  }
+
+  #link(): Linked {
+    const shader = this.#shaderOf()
+    const found = kernelInterface(shader, this.#entryPoint)
+    const divides = shader.divides && found.params.length > 0
+    const layout = this.#device.createBindGroupLayout({
+      label: this.label,
+      entries: found.bindings.map(({ number, access }) => ({
+        binding: number,
+        visibility: COMPUTE_STAGE,
+        buffer: { type: access === 'read' ? 'read-only-storage' : 'storage' },
+      })),
+    })
+    return { ...found, shader, divides, layout, immediates: found.params.length + (divides ? 1 : 0) }
+  }
+
+  #description(): GPUComputePipelineDescriptor {
+    const { label } = this
+    const { shader, layout, immediates } = this.#linked
+    const layouts = { label, bindGroupLayouts: [layout], immediateSize: 4 * immediates }
+    const compute = { module: shader.module(), entryPoint: this.#entryPoint }
+    return { label, layout: this.#device.createPipelineLayout(layouts), compute }
+  }
+
   /** The bind group over buffers. Making one costs more than a dispatch, so they are kept. */
   #bindGroup(buffers: Buffers): GPUBindGroup {
-    const bindings = this.#bindings
+    const { bindings, layout } = this.#linked
     let key = ''
     for (const { name } of bindings) {
       const memory = buffers[name]
@@ -104,23 +128,23 @@ export class Kernel {
       binding: number,
       resource: resourceOf(buffers[name]!),
     }))
-    const group = this.#device.createBindGroup({ layout: this.#layout, entries })
+    const group = this.#device.createBindGroup({ layout, entries })
     if (this.#bindGroups.size >= BIND_GROUPS_KEPT) this.#bindGroups.clear()
     this.#bindGroups.set(key, group)
     return group
   }
 
   #paramBlock(params: Params, first: number): Uint32Array<ArrayBuffer> {
-    const names = this.#params
-    const block = new Uint32Array(this.#immediates)
+    const { params: names, needed, immediates, divides } = this.#linked
+    const block = new Uint32Array(immediates)
     for (let i = 0; i < names.length; i++) {
       const value = params[names[i]!]
-      if (value === undefined && this.#needed.has(names[i]!)) {
+      if (value === undefined && needed.has(names[i]!)) {
         throw this.#refusal(`needs the parameter ${names[i]}`)
       }
       block[i] = value ?? 0
     }
-    if (this.divides) block[block.length - 1] = first
+    if (divides) block[block.length - 1] = first
     return block
   }
 
@@ -151,7 +175,7 @@ function bufferNumber(buffer: GPUBuffer): number {
 }
 
 /** What a kernel needs: as its code says, but for the word that divides dispatches. */
-export function kernelInterface({ code, divides }: Shader, entryPoint: string): KernelInterface {
+function kernelInterface({ code, divides }: Shader, entryPoint: string): KernelInterface {
   const found = interfaceOf(code, entryPoint)
   return divides ? { ...found, params: found.params.slice(0, -1) } : found
 }

@@ -1,8 +1,10 @@
 import { spawnSync } from 'node:child_process'
+import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { childProgram } from '../../../bench/child-program.js'
 import { profiled } from '../../../bench/profiled.js'
 import { Device } from '../../../gpu/device/device.js'
+import { KernelStore } from '../../../gpu/device/kernel-store.js'
 import { Primitives } from '../../../gpu/primitives/primitives.js'
 import { openDevice } from '../open-device.js'
 
@@ -20,6 +22,32 @@ t.test('what is uploaded is read back, whole words or not', async (t) => {
     t.same(await device.read(buffer, length), column.toReversed())
     scratch.release()
   }
+})
+
+t.test('modules are linked one in a turn of the event loop, and none once the device is gone', async (t) => {
+  const device = await openDevice(t)
+  const { gpu } = device
+  const { createBindGroupLayout } = gpu
+  let linked = 0
+  gpu.createBindGroupLayout = (descriptor) => {
+    linked++
+    return createBindGroupLayout.call(gpu, descriptor)
+  }
+  const store = new KernelStore(gpu, false)
+  const make = () => {
+    for (const name of ['gather', 'scatter']) store.kernel({ module: 'primitives/move' }, name)
+    return store.compiled()
+  }
+  const compiled = make()
+  t.equal(linked, 0)
+  await setImmediate()
+  t.ok(linked < 2)
+  await compiled
+  t.equal(linked, 2)
+  store.end()
+  store.kernel({ module: 'primitives/map' }, 'map_affine')
+  await store.compiled()
+  t.equal(linked, 2)
 })
 
 t.test('twenty devices one after the other', async (t) => {
