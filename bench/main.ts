@@ -20,6 +20,7 @@ import { benchPeers } from './peers/peers.js'
 import { contestName, printPeers } from './peers/tables.js'
 import { benchPrimitives } from './primitives.js'
 import { benchProfile } from './profile.js'
+import { benchPython } from './python-clients.js'
 import { benchRecovery } from './recovery.js'
 import { folderName, printTables, type Row, writeJson, writeReport } from './report.js'
 import { benchServe } from './serve.js'
@@ -122,6 +123,10 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     }
     return undefined
   },
+  python: ({ adapter, device, largest, seconds }) => {
+    device.destroy()
+    return benchPython(adapter, largest(20), seconds)
+  },
   recovery: ({ adapter, device, largest, against }) => {
     device.destroy()
     return benchRecovery({ adapter, logarithm: largest(20), against })
@@ -168,7 +173,7 @@ const options = await yargs(hideBin(process.argv))
     describe:
       'logarithm of the largest index [26; 20 on the software adapter, merge 18, order and joins 24 and 14, serve 22]',
   })
-  .option('seconds', { type: 'number', default: 2, describe: 'serve: length of each measurement' })
+  .option('seconds', { type: 'number', default: 2, describe: 'serve, python: length of each measurement' })
   .option('quick', {
     type: 'boolean',
     default: false,
