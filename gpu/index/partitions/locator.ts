@@ -142,14 +142,14 @@ export class Locator {
     recorder: Recorder,
     buffers: ArenaBindings,
     { traversal, table }: Pick<TraversalPlan, 'traversal' | 'table'>,
-    { live, blockCount: blocks, sharing }: PartitionLists,
+    { blockCount: blocks, sharing }: PartitionLists,
     piece: { readonly first: number; readonly length: number; readonly shape: number },
   ): void {
     const { length } = piece
     const { count: partitions, levels } = table
     const isReversed = traversal.resolution === 'reversed'
     const hasAnswers = isReversed ? 1 : 0
-    const params = { ...piece, live, partitions, levels, blocks, sharing, hasAnswers }
+    const params = { ...piece, partitions, levels, blocks, sharing, hasAnswers }
     const dispatch = (kernel: Kernel, threads: number) => recorder.dispatch(kernel, buffers, params, threads)
     const clear = (name: string, words: number) => recorder.clear(buffers[name]!, 0, 4 * words)
     if (traversal.strategy === 'hierarchical') {
@@ -162,14 +162,14 @@ export class Locator {
         Math.ceil(length / sharing) * blocks,
       )
     } else {
-      dispatch(this.#kernels.speculate, length * live)
+      dispatch(this.#kernels.speculate, length * partitions)
     }
     if (isReversed) {
       clear('reversed', length * partitions)
       clear('payloadCounts', length)
       clear('answers', length)
-      dispatch(this.#kernels.reverse_results, length * live)
-      dispatch(this.#kernels.climb_results, length * live)
+      dispatch(this.#kernels.reverse_results, length * partitions)
+      dispatch(this.#kernels.climb_results, length * partitions)
     }
     dispatch(this.#kernels.settle_queries, length)
   }
@@ -187,7 +187,7 @@ export class Locator {
     const isDirected = plan.lists === undefined
     const lists = plan.lists ?? (await this.#lists(arena, table))
     return this.#device.withScratch(async (scratch) => {
-      const count = 1 + (isDirected ? table.bands : lists.live)
+      const count = 1 + (isDirected ? table.bands : partitions)
       const [rows, places, existing] = [scratch.words(ROW_WORDS * count), scratch.words(2), scratch.words(1)]
       const keys = { queries: queries.keys, queryHeap: queries.heap }
       const found = { places, existing, rows }
@@ -200,8 +200,8 @@ export class Locator {
       } else {
         const all = { ...buffers, ...resultBuffers(scratch, plan, 1) }
         this.#recordPiece(recorder, all, plan, lists, { first: 0, length: 1, shape })
-        const params = { length: 1, live: lists.live, partitions: table.count, levels: table.levels, shape }
-        recorder.dispatch(this.#kernels.list_results, all, { first: 0, ...params }, lists.live)
+        const params = { length: 1, partitions, levels: table.levels, shape }
+        recorder.dispatch(this.#kernels.list_results, all, { first: 0, ...params }, partitions)
       }
       recorder.submit()
       return tablesOf(await this.#device.readWords(rows, ROW_WORDS * count))

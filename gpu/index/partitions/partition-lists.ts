@@ -16,10 +16,10 @@ const NONE = 0xffffffff
 export class PartitionLister {
   readonly #device: Device
   readonly #primitives: Primitives
-  readonly #kernels: Kernels<'flag_partitions' | 'list_levels' | 'list_blocks' | 'place_partitions'>
+  readonly #kernels: Kernels<'list_levels' | 'list_blocks' | 'place_partitions'>
 
   constructor(device: Device, primitives: Primitives, { conditions }: TreeShape) {
-    const entryPoints = ['flag_partitions', 'list_levels', 'list_blocks', 'place_partitions'] as const
+    const entryPoints = ['list_levels', 'list_blocks', 'place_partitions'] as const
     this.#device = device
     this.#primitives = primitives
     this.#kernels = device.kernels('index/partitions/partition-lists', entryPoints, conditions)
@@ -40,37 +40,34 @@ export class PartitionLister {
     const kernels = this.#kernels
     const tree = { ...arena.bindings, ...table.bindings }
     return device.withScratch(async (scratch) => {
-      const [flags, listed, total] = [scratch.words(count), scratch.words(count), scratch.words(1)]
-      const flagging = device.record()
-      flagging.dispatch(kernels.flag_partitions, { ...tree, flags }, { count, levels }, count)
-      this.#primitives.compact(flagging, scratch, flags, count, listed, { buffer: total, index: 0 })
-      flagging.submit()
-      const live = (await device.readWords(total, 1))[0]!
-
       const nodes = arena.nodes.records
-      const [levelOf, blockRoots, numbers] = [scratch.words(live), scratch.words(live), scratch.words(nodes)]
+      const [levelOf, blockRoots, numbers] = [
+        scratch.words(count),
+        scratch.words(count),
+        scratch.words(nodes),
+      ]
       const [predecessors, positions] = [scratch.words(count), scratch.words(count)]
       const height = levels * blockBands
-      const params = { count: live, levels, height }
+      const params = { count, levels, height }
       const recorder = device.record()
       recorder.clear(numbers, 0, 4 * nodes)
-      const levelled = { ...tree, listed, levels: levelOf, newNumbers: numbers }
-      recorder.dispatch(kernels.list_levels, levelled, params, live)
-      const byLevel = this.#primitives.sort(recorder, scratch, levelOf, listed, live, 1).values
-      const blocked = { ...tree, listed: byLevel, blockRoots, numbers, predecessors }
-      recorder.dispatch(kernels.list_blocks, blocked, params, live)
-      const sorted = this.#primitives.sort(recorder, scratch, blockRoots, byLevel, live, 1)
+      const levelled = { ...tree, levels: levelOf, newNumbers: numbers }
+      recorder.dispatch(kernels.list_levels, levelled, params, count)
+      const byLevel = this.#primitives.sort(recorder, scratch, levelOf, undefined, count, 1).values
+      const blocked = { ...tree, byLevel, blockRoots, numbers, predecessors }
+      recorder.dispatch(kernels.list_blocks, blocked, params, count)
+      const sorted = this.#primitives.sort(recorder, scratch, blockRoots, byLevel, count, 1)
       const placed = { byBlock: sorted.values, positions }
-      recorder.dispatch(kernels.place_partitions, placed, params, live)
+      recorder.dispatch(kernels.place_partitions, placed, params, count)
       recorder.submit()
-      const blockRootOf = await device.readWords(sorted.keys, live)
+      const blockRootOf = await device.readWords(sorted.keys, count)
       const empty = blockRootOf.indexOf(NONE)
       const bounds = groupsOf(empty < 0 ? blockRootOf : blockRootOf.subarray(0, empty))
       const blocks = scratch.words(bounds.length)
       device.upload(blocks, new Uint8Array(bounds.buffer))
       const bindings = this.#keep({
-        byLevel: [byLevel, live],
-        byBlock: [sorted.values, live],
+        byLevel: [byLevel, count],
+        byBlock: [sorted.values, count],
         numbers: [numbers, nodes],
         positions: [positions, count],
         predecessors: [predecessors, count],
@@ -78,7 +75,7 @@ export class PartitionLister {
       })
       const bytes = Object.values(bindings).reduce((total, { size }) => total + size, 0)
       const sharing = Math.max(1, Math.floor(GROUP_PARTITIONS / largestOf(bounds)))
-      return { live, blockBands, blockCount: bounds.length / 2, sharing, bindings, bytes }
+      return { blockBands, blockCount: bounds.length / 2, sharing, bindings, bytes }
     })
   }
 

@@ -86,8 +86,6 @@ export class PartitionTable {
 
 /** The partitions of a table, in the orders in which strategies go through them. */
 export interface PartitionLists {
-  /** Partitions that are listed: those in use, and in `coalesced` trees empty places. */
-  readonly live: number
   /** Bands of a block, the paper's |B| / m. */
   readonly blockBands: number
   /** Groups of blocks, each for a workgroup. */
