@@ -60,15 +60,18 @@ export function tupleParts(type: TupleKeyType): readonly ScalarKeyType[] {
   return type.slice('tuple('.length, -1).split(',') as ScalarKeyType[]
 }
 
-/** `u32`, `u64` and `fixed(n)` payloads lie on the device; `bytes` lie on the host under a row id. */
-export type PayloadKind = 'u32' | 'u64' | 'bytes' | `fixed(${number})`
+/** Kinds of payloads of any length: bytes, which clients read as such, as UTF-8, or as JSON in UTF-8. */
+export const VARIABLE_PAYLOAD_KINDS = ['bytes', 'text', 'json'] as const
+type VariablePayloadKind = (typeof VARIABLE_PAYLOAD_KINDS)[number]
 
-/** Bytes of one payload on the wire, or `undefined` for `bytes`, whose payloads come with an offsets section. */
+/** `u32`, `u64` and `fixed(n)` payloads lie on the device; those of any length on the host under a row id. */
+export type PayloadKind = 'u32' | 'u64' | VariablePayloadKind | `fixed(${number})`
+
+/** Bytes of one payload on the wire, or `undefined` for those of any length, which come with an offsets section. */
 export function payloadBytes(kind: PayloadKind): number | undefined {
   if (kind === 'u32') return 4
   if (kind === 'u64') return 8
-  if (kind === 'bytes') return undefined
-  return Number(kind.slice(6, -1))
+  return kind.startsWith('fixed(') ? Number(kind.slice(6, -1)) : undefined
 }
 
 /**
@@ -105,11 +108,12 @@ function scalarKeyType(value: unknown): ScalarKeyType | undefined {
 }
 
 export function parsePayloadKind(value: unknown): PayloadKind {
-  if (value === 'u32' || value === 'u64' || value === 'bytes') return value
+  const plain = (['u32', 'u64', ...VARIABLE_PAYLOAD_KINDS] as const).find((kind) => kind === value)
+  if (plain !== undefined) return plain
   const match = typeof value === 'string' ? /^fixed\(([1-9]\d{0,2})\)$/.exec(value) : null
   if (match !== null && Number(match[1]) <= LIMITS.fixedPayloadBytes) return value as PayloadKind
   throw badRequest(
-    `unknown payload kind ${JSON.stringify(value)}; use u32, u64, bytes or fixed(n) with n from 1 to ${LIMITS.fixedPayloadBytes}`,
+    `unknown payload kind ${JSON.stringify(value)}; use u32, u64, bytes, text, json or fixed(n) with n from 1 to ${LIMITS.fixedPayloadBytes}`,
   )
 }
 

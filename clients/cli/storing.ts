@@ -3,12 +3,12 @@ import { argument, flag } from './command.js'
 import { ExitCode } from './exit-code.js'
 import { type AnyKey, KEY_FORMS, parseKey } from './keys.js'
 import { printLines } from './output.js'
-import { parsePayload } from './payloads.js'
+import { type AnyPayload, parsePayload } from './payloads.js'
 
 /** What commands take that store one payload. */
 export const STORED = {
   key: argument(KEY_FORMS),
-  payload: argument('A number for u32 and u64; else a text (UTF-8), or hex digits with --hex'),
+  payload: argument('A number for u32 and u64, JSON for json; else a text (UTF-8), or hex digits with --hex'),
 }
 
 export const STORED_AS_HEX = flag('The payload, and a key that is string or bytes, are hex digits')
@@ -23,7 +23,7 @@ const OUTCOMES: Readonly<Record<number, string>> = {
 export async function store(
   given: { readonly key: string; readonly payload: string; readonly hex: boolean },
   definition: IndexDefinition,
-  write: (keys: AnyKey[], payloads: (number | bigint | Uint8Array)[]) => Promise<Uint8Array>,
+  write: (keys: AnyKey[], payloads: AnyPayload[]) => Promise<Uint8Array>,
 ): Promise<void> {
   const key = parseKey(given.key, definition, given.hex)
   const payload = parsePayload(given.payload, definition, given.hex)

@@ -69,7 +69,7 @@ export class PayloadSpace {
     if (kind === 'u32') return new Uint32Array(bytes.buffer, bytes.byteOffset, count)
     if (kind === 'u64') return new BigUint64Array(bytes.buffer, bytes.byteOffset, count)
     const rows = bytes.subarray(0, count * width)
-    if (kind !== 'bytes') return rows
+    if (payloadBytes(kind) !== undefined) return rows
     return { bytes: rows, offsets: Uint32Array.from({ length: count + 1 }, (_, i) => i * width) }
   }
 

@@ -91,6 +91,7 @@ export type {
   Entries,
   GetAllResult,
   GetResult,
+  JsonValue,
   KeysPage,
   KeyVector,
   NextEntry,

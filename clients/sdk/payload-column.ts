@@ -2,9 +2,10 @@ import { asBytes, type Column, columnOf, countOf, KEY_ARRAYS, numberColumn } fro
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { isIterable, isList, shown, titleOf } from '../../protocol/shown.js'
+import { hasLoneSurrogate } from '../../protocol/tuple-key.js'
 import { type IndexDefinition, type PayloadKind, payloadBytes } from '../../protocol/types.js'
 
-/** A column of payloads of kind `bytes`: payload i is bytes offsets[i] to offsets[i + 1]. */
+/** A column of payloads of any length: payload i is bytes offsets[i] to offsets[i + 1]. */
 export interface Blob {
   readonly bytes: Uint8Array
   readonly offsets: Uint32Array
@@ -19,18 +20,23 @@ type PayloadColumn<P extends PayloadKind> = P extends 'u32'
   ? Uint32Array
   : P extends 'u64'
     ? BigUint64Array
-    : P extends 'bytes'
-      ? Blob
-      : Uint8Array
+    : P extends `fixed(${number})`
+      ? Uint8Array
+      : Blob
 
-export type PayloadInput = number | bigint | string | Uint8Array
+/** One of them, of any kind: whatever JSON can say may be one. */
+export type PayloadInput = unknown
 
-/** A payload that a caller may give for an index of the kind. */
+/** A payload that a caller may give for an index of the kind; for `json` what `JSON.stringify` takes. */
 export type PayloadToStore<P extends PayloadKind> = P extends 'u32'
   ? number
   : P extends 'u64'
     ? bigint | number
-    : Uint8Array | string
+    : P extends 'text'
+      ? string
+      : P extends 'json'
+        ? unknown
+        : Uint8Array | string
 
 const encoder = new TextEncoder()
 
@@ -63,7 +69,9 @@ export function singlePayload(payload: PayloadInput, definition: IndexDefinition
 
 /** What stands in the place of a payload where a write has none for a key. */
 export function noPayload({ payloadKind }: IndexDefinition): PayloadInput {
-  return payloadKind === 'u32' || payloadKind === 'u64' ? 0 : new Uint8Array(payloadBytes(payloadKind) ?? 0)
+  if (payloadKind === 'u32' || payloadKind === 'u64') return 0
+  const width = payloadBytes(payloadKind)
+  return width === undefined ? '' : new Uint8Array(width)
 }
 
 function readInput(payloads: PayloadsInput, definition: IndexDefinition): Column {
@@ -97,11 +105,29 @@ function listColumn(payloads: readonly PayloadInput[], definition: IndexDefiniti
     return { bytes: asBytes(numbers), width: numbers.BYTES_PER_ELEMENT }
   }
   const rows = Array.from(payloads, (payload, i) => {
-    const row = typeof payload === 'string' ? encoder.encode(payload) : payload
-    if (row instanceof Uint8Array && (width === undefined || row.length === width)) return row
+    const row = bytesOf(payload, payloadKind)
+    if (row !== undefined && (width === undefined || row.length === width)) return row
     throw unfit(payload, i, definition)
   })
   return columnOf(rows, width)
+}
+
+/** A payload as it is stored, or undefined for what is none of the kind. */
+function bytesOf(payload: PayloadInput, kind: PayloadKind): Uint8Array | undefined {
+  if (kind === 'json') return jsonBytes(payload)
+  if (typeof payload !== 'string')
+    return kind !== 'text' && payload instanceof Uint8Array ? payload : undefined
+  return kind === 'text' && hasLoneSurrogate(payload) ? undefined : encoder.encode(payload)
+}
+
+function jsonBytes(value: unknown): Uint8Array | undefined {
+  try {
+    const text: string | undefined = JSON.stringify(value)
+    return text === undefined ? undefined : encoder.encode(text)
+  } catch {
+    // A cycle, a bigint, or what a method of the value's own throws.
+    return undefined
+  }
 }
 
 function wrongColumn(payloads: unknown, definition: IndexDefinition): WarpdexError {
@@ -124,6 +150,8 @@ function wrongKind(what: string, { name, payloadKind }: IndexDefinition, advice:
     u32: 'Uint32Array or a list of whole numbers from 0 to 4294967295, one a key',
     u64: 'BigUint64Array or a list of bigints from 0n to 2n ** 64n - 1n, one a key',
     bytes: 'list of texts or Uint8Arrays, one a key, or {bytes, offsets}',
+    text: 'list of texts, without halves of surrogate pairs, one a key, or {bytes, offsets}',
+    json: 'list of what JSON can say, one a key, or {bytes, offsets}',
   }
   const rows = 'Uint8Array of rows, or a list of Uint8Arrays or texts of that length, one a key'
   return badRequest(

@@ -8,6 +8,7 @@ import {
   sliceColumn,
   valueAt,
 } from '../../protocol/columns.js'
+import { WarpdexError } from '../../protocol/errors.js'
 import { decodeTuple, type ScalarKey } from '../../protocol/tuple-key.js'
 import {
   type FixedKeyType,
@@ -27,7 +28,7 @@ export type KeyVector<K extends KeyType> = K extends FixedKeyType
     ? StoredKeys<K>
     : never
 
-/** Keys of variable length that came back. They are views of the reply's memory, which lives as long as they do. */
+/** Keys of variable length that came back: a column, which is a view of the reply's memory. Single keys are copied as single payloads are. */
 export class StoredKeys<K extends VariableKeyType> implements Iterable<Key<K>> {
   readonly length: number
   /** The keys one after the other: UTF-8, bytes, or tuples as they are encoded. */
@@ -71,27 +72,47 @@ const text = new TextDecoder('utf-8', { ignoreBOM: true })
 
 function decoderOf(type: VariableKeyType): (key: Uint8Array) => string | Uint8Array | readonly ScalarKey[] {
   if (type === 'string') return (key) => text.decode(key)
-  if (!isTupleKeyType(type)) return (key) => key
+  if (!isTupleKeyType(type)) return apart
   const parts = tupleParts(type)
   return (key) => decodeTuple(parts, key)
 }
 
-/** One payload in JavaScript. */
-export type Payload<P extends PayloadKind> = P extends 'u32' ? number : P extends 'u64' ? bigint : Uint8Array
+/** What JSON can say. */
+export type JsonValue =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly JsonValue[]
+  | { readonly [name: string]: JsonValue }
 
-/** A column of payloads: rows of n bytes for `fixed(n)`, and the payloads one after the other for `bytes`. */
+/** One payload in JavaScript. */
+export type Payload<P extends PayloadKind> = P extends 'u32'
+  ? number
+  : P extends 'u64'
+    ? bigint
+    : P extends 'text'
+      ? string
+      : P extends 'json'
+        ? JsonValue
+        : Uint8Array
+
+/** A column of payloads: rows of n bytes for `fixed(n)`, and the payloads as they are stored, one after the other, for those of any length. */
 export type PayloadArray<P extends PayloadKind> = P extends 'u32'
   ? Uint32Array
   : P extends 'u64'
     ? BigUint64Array
     : Uint8Array
 
-/** Payloads that came back. They are views of the reply's memory, which lives as long as they do. */
+/**
+ * Payloads that came back. Columns are views of the reply's memory, which lives as long as they do. A single payload of bytes is a copy, unless it makes up
+ * half of that memory or more: so whoever keeps it keeps at most twice its size.
+ */
 export class Payloads<P extends PayloadKind> implements Iterable<Payload<P>> {
   readonly length: number
   /** All payloads in one typed array. */
   readonly array: PayloadArray<P>
-  /** For kind `bytes`: where in `array` each payload starts, and the end of the last. */
+  /** Of those of any length: where in `array` each starts, and the end of the last. */
   readonly offsets: Uint32Array | undefined
   /** Payload number i. */
   readonly at: (i: number) => Payload<P>
@@ -103,7 +124,8 @@ export class Payloads<P extends PayloadKind> implements Iterable<Payload<P>> {
     const { bytes, offsets } = column
     const Numbers = kind === 'u32' ? Uint32Array : kind === 'u64' ? BigUint64Array : undefined
     const numbers = Numbers && aligned<Uint32Array | BigUint64Array>(bytes, Numbers)
-    const at = numbers ? (i: number) => numbers[i] : (i: number) => valueAt(column, i)
+    const read = readerOf(kind)
+    const at = numbers ? (i: number) => numbers[i] : (i: number) => read(valueAt(column, i))
     this.length = countOf(column)
     // The kind is known only now; P is what the caller said of the index.
     this.array = (numbers ?? bytes) as PayloadArray<P>
@@ -126,6 +148,25 @@ export class Payloads<P extends PayloadKind> implements Iterable<Payload<P>> {
   *[Symbol.iterator](): Iterator<Payload<P>> {
     for (let i = 0; i < this.length; i++) yield this.at(i)
   }
+}
+
+function readerOf(kind: PayloadKind): (payload: Uint8Array) => string | Uint8Array | JsonValue {
+  if (kind === 'text') return (payload) => text.decode(payload)
+  return kind === 'json' ? parsed : apart
+}
+
+/** @throws WarpdexError `INTERNAL` for what another client has stored as bytes */
+function parsed(payload: Uint8Array): JsonValue {
+  try {
+    return JSON.parse(text.decode(payload))
+  } catch (cause) {
+    throw new WarpdexError('INTERNAL', 'a payload of kind json is no JSON', { cause })
+  }
+}
+
+/** The bytes, copied unless they are half of what they lie in. */
+function apart(bytes: Uint8Array): Uint8Array {
+  return 2 * bytes.byteLength >= bytes.buffer.byteLength ? bytes : bytes.slice()
 }
 
 /** The first payload of each key of a batch. */

@@ -17,7 +17,7 @@ import type { IndexHandle } from '../../protocol/data-request.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { type LoadCounts, type LoadResult, NO_ROWS } from '../../protocol/load.js'
 import type { IndexStats, SnapshotInfo } from '../../protocol/replies.js'
-import type { IndexDefinition } from '../../protocol/types.js'
+import { type IndexDefinition, payloadBytes } from '../../protocol/types.js'
 import { bulkLoad, type LoadOptions, type LoadSource } from './bulk-load.js'
 import { type EntryRequest, GatheredReads } from './coalescer.js'
 import type { EngineHost } from './engine-host.js'
@@ -95,7 +95,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
       kindOf: ({ load }) => load !== undefined,
     })
     this.#fill = fill
-    this.#hasRows = definition.payloadKind === 'bytes'
+    this.#hasRows = payloadBytes(definition.payloadKind) === undefined
     this.#gathered = new GatheredReads(
       (request, positions) =>
         this.#timed(performance.now(), this.live().structure.current.read(request, positions)),

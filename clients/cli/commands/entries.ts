@@ -41,7 +41,7 @@ export const add = indexCommand({
         const payload = page.payloads.at(i)
         return json
           ? asJson({ key: keyAsJson(key, keyType, hex), payload: payloadAsJson(payload, hex) })
-          : `${showKey(key, keyType, hex)}\t${showPayload(payload, hex)}`
+          : `${showKey(key, keyType, hex)}\t${showPayload(payload, definition, hex)}`
       })
       await printLines(lines)
     }

@@ -6,14 +6,12 @@ import { argumentList, flag, indexCommand } from '../command.js'
 import { ExitCode } from '../exit-code.js'
 import { type AnyKey, keyAsJson, parseKey, SHOWN_AS_HEX, showKey } from '../keys.js'
 import { asJson, printLines } from '../output.js'
-import { payloadAsJson, showPayload } from '../payloads.js'
+import { type AnyPayload, payloadAsJson, showPayload } from '../payloads.js'
 import { TRAVERSAL_OPTIONS } from '../traversal-options.js'
-
-type Payload = number | bigint | Uint8Array
 
 /** What a key was found to have. */
 interface Found {
-  readonly payloads: readonly Payload[]
+  readonly payloads: readonly AnyPayload[]
   /** Sequence number of the first one, where it was asked for. */
   readonly sequence?: number | undefined
 }
@@ -76,10 +74,15 @@ interface Form {
   readonly hex: boolean
 }
 
-function textLine(key: AnyKey, found: Found, { keyType }: IndexDefinition, { hex }: Form): string {
+function textLine(key: AnyKey, found: Found, definition: IndexDefinition, { hex }: Form): string {
   const { payloads, sequence } = found
-  const shown = payloads.length === 0 ? ['(not found)'] : payloads.map((payload) => showPayload(payload, hex))
-  return [showKey(key, keyType, hex), ...shown, ...(sequence === undefined ? [] : [sequence])].join('\t')
+  const shown =
+    payloads.length === 0 ? ['(not found)'] : payloads.map((payload) => showPayload(payload, definition, hex))
+  return [
+    showKey(key, definition.keyType, hex),
+    ...shown,
+    ...(sequence === undefined ? [] : [sequence]),
+  ].join('\t')
 }
 
 function jsonLine(key: AnyKey, found: Found, { keyType }: IndexDefinition, { all, hex }: Form): string {

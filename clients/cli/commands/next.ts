@@ -46,7 +46,7 @@ export const add = indexCommand({
       const payload = next.payloads.at(0)
       const line = json
         ? asJson({ key: keyAsJson(key, keyType, hex), payload: payloadAsJson(payload, hex), sequence })
-        : `${showKey(key, keyType, hex)}\t${showPayload(payload, hex)}\t${sequence}`
+        : `${showKey(key, keyType, hex)}\t${showPayload(payload, definition, hex)}\t${sequence}`
       await printLines([line])
     }
   },

@@ -2,7 +2,7 @@ import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import type { IndexDefinition } from '../../../protocol/types.js'
 import { type IfExists, type Index, LoadError, type LoadResult } from '../../sdk/index.js'
 import { type AnyKey, parseKey } from '../keys.js'
-import { parsePayload } from '../payloads.js'
+import { type AnyPayload, parsePayload } from '../payloads.js'
 import type { Row } from './rows.js'
 import type { OnBadLine } from './text.js'
 
@@ -25,7 +25,7 @@ export interface ImportOptions {
 interface Batch {
   readonly firstLine: number
   readonly keys: AnyKey[]
-  readonly payloads: (number | bigint | Uint8Array)[]
+  readonly payloads: AnyPayload[]
   characters: number
 }
 
@@ -96,7 +96,7 @@ export class Importer {
   /** The batch with one more row; a new one where there is none. */
   #add(batch: Batch | undefined, row: Row): Batch | undefined {
     let key: AnyKey
-    let payload: number | bigint | Uint8Array
+    let payload: AnyPayload
     try {
       key = parseKey(this.#keyText(row.key), this.#definition, this.#options.hex)
       payload = parsePayload(row.payload, this.#definition, this.#options.hex)

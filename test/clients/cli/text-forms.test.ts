@@ -2,7 +2,7 @@ import t from 'tap'
 import { guardedArguments, removeGuards } from '../../../clients/cli/guarded-arguments.js'
 import { keyAsJson, parseKey, parseKeyEnd, parsePrefix, showKey } from '../../../clients/cli/keys.js'
 import { bytesText, table } from '../../../clients/cli/output.js'
-import { parsePayload, payloadAsJson, showPayload } from '../../../clients/cli/payloads.js'
+import { type AnyPayload, parsePayload, payloadAsJson, showPayload } from '../../../clients/cli/payloads.js'
 import { DEFAULT_URL } from '../../../clients/cli/session.js'
 import type { IndexDefinition, KeyType, PayloadKind } from '../../../protocol/types.js'
 import { SETTINGS } from '../../../src/config/settings.js'
@@ -108,6 +108,7 @@ t.test('keys that are texts, bytes and tuples', async (t) => {
 
 t.test('payloads', async (t) => {
   const read = (kind: PayloadKind, text: string, hex = false) => parsePayload(text, index('u32', kind), hex)
+  const show = (kind: PayloadKind, payload: AnyPayload) => showPayload(payload, index('u32', kind), false)
   t.equal(read('u64', '18446744073709551615'), 2n ** 64n - 1n)
   t.same(read('bytes', 'ä'), Buffer.from('ä'))
   t.same(read('bytes', '0x00'), Buffer.from('0x00'))
@@ -118,9 +119,20 @@ t.test('payloads', async (t) => {
   t.throws(() => read('fixed(2)', 'abc'), { message: /is 3 bytes; .* is 2 bytes.* 4 hex digits/ })
   t.throws(() => read('bytes', 'abc', true), { message: /is not hex/ })
 
-  t.equal(showPayload(Buffer.from('plain ä'), false), 'plain ä')
-  t.equal(showPayload(Buffer.from('a\tb'), false), '0x610962')
-  t.equal(showPayload(Buffer.of(0xff), false), '0xff')
+  t.equal(read('text', 'ä'), 'ä')
+  t.equal(read('text', 'c3a4', true), 'ä')
+  t.throws(() => read('text', 'ff', true), { message: /is no UTF-8/ })
+  t.same(read('json', '{"a": [1, null]}', true), { a: [1, null] })
+  t.throws(() => read('json', '{a}'), { message: /"\{a\}" is no JSON/ })
+  t.equal(show('text', 'plain ä'), 'plain ä')
+  t.equal(show('text', 'a\tb'), '0x610962')
+  t.equal(show('json', { a: 'b\n' }), '{"a":"b\\n"}')
+  t.equal(show('json', 'b'), '"b"')
+  t.equal(payloadAsJson('a', true), 'a')
+  t.same(payloadAsJson({ a: null }, false), { a: null })
+  t.equal(show('bytes', Buffer.from('plain ä')), 'plain ä')
+  t.equal(show('bytes', Buffer.from('a\tb')), '0x610962')
+  t.equal(show('bytes', Buffer.of(0xff)), '0xff')
   t.equal(payloadAsJson(Buffer.from('a\tb'), false), 'a\tb')
   t.same(payloadAsJson(Buffer.of(0xff), false), { hex: 'ff' })
   t.equal(payloadAsJson(7n, false), '7')

@@ -4,6 +4,7 @@ import {
   connect,
   type IfExists,
   type Index,
+  type Payload,
   type PayloadKind,
   ResultCode,
 } from '../../../clients/sdk/index.js'
@@ -13,8 +14,8 @@ import { loadConfig, startServer } from '../../../src/server/index.js'
 import { Random, seedOfRun } from '../../random.js'
 import { type ModelEntry, ModelIndex, type ModelKey } from './model-index.js'
 
-type Stored = number | bigint | Uint8Array
-const PAYLOAD_KINDS: readonly PayloadKind[] = ['u32', 'u64', 'bytes', 'fixed(5)']
+type Stored = Payload<PayloadKind>
+const PAYLOAD_KINDS: readonly PayloadKind[] = ['u32', 'u64', 'bytes', 'text', 'json', 'fixed(5)']
 const INSERT_OPS: { readonly [What in IfExists]: WriteOp } = {
   add: WriteOp.insert,
   keep: WriteOp.insertIfAbsent,
@@ -193,6 +194,10 @@ class Pair {
         return 2n ** 64n - 1n - BigInt(value)
       case 'bytes':
         return new Uint8Array([0, 1, 37, 5000][value]).fill(value)
+      case 'text':
+        return ['', '\ufeffgrüß \u{1f600}', '\0', 'x'.repeat(5000)][value]!
+      case 'json':
+        return [null, 'null', { a: [1, true, 'ß'], b: {} }, [0.5, null, { long: 'x'.repeat(5000) }]][value]!
       default:
         return Uint8Array.of(255, value, 0, 1, value)
     }
@@ -225,7 +230,8 @@ function typedArray(keyType: FixedKeyType, keys: readonly ModelKey[]): KeyArray 
 
 /** A payload as a text, in which form the model holds it, and in which payloads are compared. */
 function show(payload: Stored | undefined): string | undefined {
-  return payload instanceof Uint8Array ? `bytes ${Buffer.from(payload).toString('hex')}` : payload?.toString()
+  if (payload instanceof Uint8Array) return `bytes ${Buffer.from(payload).toString('hex')}`
+  return typeof payload === 'bigint' ? payload.toString() : JSON.stringify(payload)
 }
 
 function bytesOf(payload: Stored): Uint8Array {

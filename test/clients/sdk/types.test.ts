@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type Client, connect, type Index, type Payload } from '../../../clients/sdk/index.js'
+import { type Client, connect, type Index, type JsonValue, type Payload } from '../../../clients/sdk/index.js'
 import { FakeServer } from './fake-server.js'
 
 /** Whether two types are the same, which the compiler answers. */
@@ -51,6 +51,14 @@ export async function wrongTypes(client: Client): Promise<void> {
     .pages()
     .next()
 
+  const notes = await client.createIndex({ ...common, keyType: 'u32', payloadKind: 'text' })
+  const note: string | undefined = await notes.get(1)
+  const settings = await client.createIndex({ ...common, keyType: 'u32', payloadKind: 'json' })
+  const setting: JsonValue | undefined = await settings.get(1)
+  await settings.put(1, { note: note ?? null, setting: setting ?? [1] })
+
+  // @ts-expect-error bytes as a text
+  await notes.put(1, new Uint8Array(1))
   // @ts-expect-error a part of a tuple is misspelt
   await client.createIndex({ ...common, keyType: 'tuple(u32,strng)', payloadKind: 'u32' })
   // @ts-expect-error a tuple has two parts at least

@@ -259,7 +259,7 @@ function keyOf(key: unknown): WalkKey {
   throw new Error(`${String(key)} is no key of these`)
 }
 
-function numberOf(payload: number | bigint | Uint8Array): number {
+function numberOf(payload: unknown): number {
   if (!(payload instanceof Uint8Array)) return Number(payload)
   return Number.parseInt(Buffer.from(payload).toString(), 10)
 }
