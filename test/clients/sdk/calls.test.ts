@@ -341,6 +341,21 @@ t.test('reads whose answer is too large are asked for in smaller parts', async (
   })
 })
 
+t.test('a single payload that is kept does not keep its reply', async (t) => {
+  const { client } = await open(t, texts)
+  const index = client.index<'u64', 'bytes'>('texts')
+  const payload = new Uint8Array(1000).fill(7)
+  await index.insertMany([1n, 2n, 3n, 4n], [payload, payload, payload, new Uint8Array(100_000)])
+  const got = await index.getMany([1n, 2n, 3n, 4n])
+  for (const i of [0, 3]) {
+    const kept = got.payload(i)!
+    t.ok(kept.buffer.byteLength <= 2 * kept.byteLength, `payload ${i}`)
+  }
+  t.equal(got.payload(3)!.buffer, got.payloads.array.buffer, 'nor is a large one copied')
+  for await (const { payload: kept } of index.entries({ to: 3n })) t.equal(kept.buffer.byteLength, 1000)
+  t.equal((await index.getAll(1n))[0]!.buffer.byteLength, 1000)
+})
+
 t.test('replies that are no answers to what was asked are refused', async (t) => {
   const { client, server } = await open(t, numbers, texts)
   const index = client.index<'u32', 'u32'>('numbers')
