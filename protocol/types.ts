@@ -61,7 +61,7 @@ export function tupleParts(type: TupleKeyType): readonly ScalarKeyType[] {
 }
 
 /** Kinds of payloads of any length: bytes, which clients read as such, as UTF-8, or as JSON in UTF-8. */
-export const VARIABLE_PAYLOAD_KINDS = ['bytes', 'text', 'json'] as const
+const VARIABLE_PAYLOAD_KINDS = ['bytes', 'text', 'json'] as const
 type VariablePayloadKind = (typeof VARIABLE_PAYLOAD_KINDS)[number]
 
 /** `u32`, `u64` and `fixed(n)` payloads lie on the device; those of any length on the host under a row id. */
