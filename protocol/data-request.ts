@@ -17,6 +17,7 @@ export const DATA_OPS = [
   'write',
   'load',
   'countRanges',
+  'deleteRange',
 ] as const
 export type DataOp = (typeof DATA_OPS)[number]
 
@@ -136,6 +137,7 @@ export const OPERATIONS: { readonly [Op in DataOp]: Operation } = {
   write: { needs: ['keys', 'ops'], may: ['payloads'], options: ['writeId', 'traversal'] },
   load: { needs: ['keys', 'payloads'], may: ['after'], options: ['mode', 'writeId'] },
   countRanges: { needs: [], may: ['from', 'to'], options: ['fromExclusive', 'toExclusive'] },
+  deleteRange: { needs: [], may: ['from', 'to'], options: ['fromExclusive', 'toExclusive', 'writeId'] },
 }
 
 /** Operations that change an index: those that a write id may name. */

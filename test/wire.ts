@@ -41,6 +41,8 @@ const OFFSETS: { readonly [Name in ColumnName]?: string } = {
   to: 'toOffsets',
   tokens: 'tokenOffsets',
 }
+/** Operations on ranges, of which there is one where there are no columns. */
+const RANGES = ['scan', 'countRanges', 'deleteRange']
 const OFFSETS_NAMES = Object.values(OFFSETS)
 /** What a load's reply counts, in its order. */
 const LOAD_COUNTS = ['rows', 'inserted', 'replaced', 'existing', 'refused'] as const
@@ -61,7 +63,7 @@ function dataFrame(fields: RequestFields, sections: Sections, opened: Opened): U
   return encodeDataRequest({
     handle,
     generation,
-    count: countOf(columns, op === 'scan' || op === 'countRanges', keyType),
+    count: countOf(columns, RANGES.includes(String(op)), keyType),
     traversal: strategy === undefined ? undefined : { strategy, resolution },
     ...options,
     op: all === true ? 'getAll' : op,

@@ -52,6 +52,7 @@ const SENDS: { readonly [O in Op]?: number } = {
   // A write is sent again once, under the same write id, so that the server applies it once.
   insert: 2,
   delete: 2,
+  deleteRange: 2,
   write: 2,
   load: 2,
   append: 2,

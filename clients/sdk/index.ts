@@ -55,6 +55,7 @@ export type { LoadBatch, LoadOptions, LoadSource } from './bulk-load.js'
 export type { CallOptions } from './call-options.js'
 export { type Client, connect } from './client.js'
 export type { FixedKind, IndexTypes, TupleType } from './index-types.js'
+export type { KeyRange } from './key-ranges.js'
 export type { Key, KeyEnd, KeyInput, KeyPrefix, Keys } from './keys.js'
 export type { ConnectOptions, CreateOptions, FindOptions, IfExists, ReconnectOptions } from './options.js'
 export type { Blob, PayloadInput, PayloadsInput, PayloadToStore } from './payload-column.js'
@@ -83,7 +84,6 @@ export {
   Value,
   when,
 } from './query/value.js'
-export type { KeyRange } from './range-count.js'
 export type { RangesOptions, RangesPage } from './range-scan.js'
 export type { Index } from './remote-index.js'
 export type { ReadOptions, Relation, RelationRows } from './remote-relation.js'

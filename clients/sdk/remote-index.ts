@@ -8,6 +8,7 @@ import { type IndexDefinition, type KeyType, type PayloadKind, WriteOp } from '.
 import { bulkLoad, LOAD_OPTIONS, type LoadOptions, type LoadSource } from './bulk-load.js'
 import { CALL_OPTIONS, type CallOptions, checkOptions } from './call-options.js'
 import type { IndexCalls } from './index-calls.js'
+import { countRanges, deleteRange, type KeyRange } from './key-ranges.js'
 import { type AnyKeys, type Key, type KeyInput, type Keys, keyColumn, singleKey } from './keys.js'
 import {
   DELETE_MANY_OPTIONS,
@@ -37,7 +38,6 @@ import {
   payloadColumn,
   singlePayload,
 } from './payload-column.js'
-import { countRanges, type KeyRange } from './range-count.js'
 import { firstPage, RANGES_OPTIONS, type RangesOptions, type RangesPage } from './range-scan.js'
 import { COUNTS, gets, getsOfAll, nexts, readMany, readOne } from './reads.js'
 import type {
@@ -206,6 +206,16 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   /** As `entries`, without their keys. */
   values(options: ScanOptions<K> = {}): Scan<K, ValuesPage<P>, Payload<P>> {
     return new Scan(this.#calls, options, valuePages<P>())
+  }
+
+  /**
+   * Deletes all that a range of keys holds, however much that is, as a whole.
+   * @returns how many entries went
+   */
+  deleteRange(range: KeyRange<K>, options: CallOptions = {}): Promise<number> {
+    return this.#calls.begin('deleteRange', options, CALL_OPTIONS, (known, bounds) =>
+      deleteRange(this.#calls, range, known, bounds),
+    )
   }
 
   /** How many entries each of these ranges has. */

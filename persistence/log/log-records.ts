@@ -1,7 +1,7 @@
 import { aligned, asBytes, type Column, type CutColumn } from '../../protocol/columns.js'
 import type { ColumnValues, RelationBatch } from '../../protocol/relation-batch.js'
 import type { WriteColumns } from '../../protocol/request-columns.js'
-import type { WriteOp } from '../../protocol/types.js'
+import { WriteOp } from '../../protocol/types.js'
 import { decodeRecord, encodeRecord, numberOf, RecordKind } from '../disk/record.js'
 import type { WriteOutcome } from './write-outcomes.js'
 
@@ -26,6 +26,22 @@ export interface StoredBatch {
   readonly ops: WriteOp | Uint8Array
   readonly keys: Pick<Column, 'bytes' | 'offsets'>
   readonly payloads: Uint8Array | undefined
+  /** What is deleted in the place of items, of which there are none then. */
+  readonly range?: LoggedRange | undefined
+}
+
+/** A range of keys, as bytes of one key each; an absent end is open. */
+export interface LoggedRange {
+  readonly from?: Uint8Array | undefined
+  readonly to?: Uint8Array | undefined
+  readonly fromExclusive?: boolean | undefined
+  readonly toExclusive?: boolean | undefined
+}
+
+/** The deletion of all that a range holds, and the outcomes that become durable with it. What that is follows from the records before. */
+export interface RangeRecord {
+  readonly range: LoggedRange
+  readonly outcomes?: readonly WriteOutcome[] | undefined
 }
 
 /** Rows that are appended to a relation, and the outcomes of the clients' writes that become durable with them. */
@@ -36,6 +52,8 @@ export interface AppendRecord {
 
 /** What the sections of a batch's record are; its meta object. */
 interface BatchMeta {
+  /** Of the deletion of a range, which has nothing else: which of its ends there are, and which do not belong to it. */
+  readonly range?: Readonly<Record<'from' | 'to' | 'fromExclusive' | 'toExclusive', boolean>>
   /** The kind of all items; without it the first section holds one byte an item. */
   readonly op?: WriteOp
   /** Whether a section after the keys holds payloads. */
@@ -63,6 +81,17 @@ export function encodeBatch(
   return encodeRecord(RecordKind.write, key, meta, sections, allocate, known)
 }
 
+/** @param allocate as of `encodeBatch` */
+export function encodeRange(
+  key: Buffer,
+  { from, to, fromExclusive = false, toExclusive = false }: LoggedRange,
+  allocate: (bytes: number) => Buffer,
+): Buffer {
+  const range = { from: from !== undefined, to: to !== undefined, fromExclusive, toExclusive }
+  const meta: BatchMeta = { payloads: false, range }
+  return encodeRecord(RecordKind.write, key, meta, [from ?? [], to ?? []].flat(), allocate)
+}
+
 /** A record in words, from its key. */
 export function describeLogRecord(key: Buffer): string {
   return `the log record of index ${key.readUInt32BE(0)} at position ${numberOf(key)}`
@@ -71,6 +100,12 @@ export function describeLogRecord(key: Buffer): string {
 /** @throws WarpdexError `DAMAGED_FILE` */
 export function decodeBatch(key: Buffer, value: Buffer): StoredBatch {
   const { meta, sections } = decodeRecord<BatchMeta>(RecordKind.write, key, value, describeLogRecord(key))
+  if (meta.range !== undefined) {
+    const { from, to, fromExclusive, toExclusive } = meta.range
+    const ends = { from: from ? sections[0] : undefined, to: to ? sections.at(-1) : undefined }
+    const nothing = { ops: WriteOp.deleteKey, keys: { bytes: new Uint8Array(0) }, payloads: undefined }
+    return { ...nothing, range: { ...ends, fromExclusive, toExclusive } }
+  }
   const [keys, ...others] = meta.op === undefined ? sections.slice(1) : sections
   const keyOffsets = meta.keyOffsets === true ? others.pop() : undefined
   return {

@@ -10,7 +10,9 @@ import {
   describeLogRecord,
   encodeAppend,
   encodeBatch,
+  encodeRange,
   type LogRecord,
+  type RangeRecord,
   type StoredBatch,
 } from './log-records.js'
 import { SpareBuffers } from './spare-buffers.js'
@@ -102,16 +104,16 @@ export class WriteLog {
    *
    * @throws WarpdexError `UNKNOWN_INDEX`, `BAD_REQUEST`, `TOO_LARGE`, `SHUTTING_DOWN`, or `INTERNAL` when the disk failed
    */
-  async append(index: number, record: LogRecord | AppendRecord): Promise<LogPosition> {
+  async append(index: number, record: LogRecord | RangeRecord | AppendRecord): Promise<LogPosition> {
     const positions = this.#of(index)
     this.#committer.requireOpen()
     const { outcomes = [] } = record
     const position = positions.reserved + 1
     const key = numberedKey(index, position)
     const take = (bytes: number) => this.#buffers.take(bytes)
-    const isAppend = 'batch' in record
-    const value = isAppend ? encodeAppend(key, record.batch, take) : encodeBatch(key, record, take)
-    const segments = isAppend || record.segment === undefined ? [] : this.#payloads.cut(index, record.segment)
+    const value = encoded(key, record, take)
+    const segment = 'segment' in record ? record.segment : undefined
+    const segments = segment === undefined ? [] : this.#payloads.cut(index, segment)
     const changes: Change[] = [
       { keyspace: this.#keyspace, key, value },
       ...segments.map(({ change }) => change),
@@ -190,6 +192,15 @@ export class WriteLog {
     if (positions === undefined) throw new WarpdexError('UNKNOWN_INDEX', `there is no index with id ${index}`)
     return positions
   }
+}
+
+function encoded(
+  key: Buffer,
+  record: LogRecord | RangeRecord | AppendRecord,
+  take: (bytes: number) => Buffer,
+): Buffer {
+  if ('batch' in record) return encodeAppend(key, record.batch, take)
+  return 'range' in record ? encodeRange(key, record.range, take) : encodeBatch(key, record, take)
 }
 
 function checkSize(changes: readonly Change[], outcomes: readonly WriteOutcome[]): void {

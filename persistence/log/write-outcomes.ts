@@ -14,6 +14,8 @@ export interface Answer {
   readonly codes?: Uint8Array | undefined
   readonly counts?: LoadCounts | undefined
   readonly appended?: AppendedRows | undefined
+  /** Entries that went with a range. */
+  readonly deleted?: number | undefined
 }
 
 /** What became of a client's write. */
@@ -38,6 +40,7 @@ interface OutcomeMeta {
   readonly uniform?: { readonly code: number; readonly count: number }
   readonly counts?: LoadCounts | undefined
   readonly appended?: AppendedRows | undefined
+  readonly deleted?: number | undefined
 }
 
 interface RememberedWrite {
@@ -115,7 +118,8 @@ export class WriteOutcomes {
     const value = this.#keyspace.getBinary(key)
     if (value === undefined) return undefined
     const { meta, sections } = decodeOutcome(key, value)
-    const { index, position, uniform, counts, appended } = meta
+    const { index, position, uniform, counts, appended, deleted } = meta
+    if (deleted !== undefined) return { index, position, deleted }
     if (appended !== undefined) return { index, position, appended }
     if (counts !== undefined) return { index, position, counts }
     const codes = uniform === undefined ? sections[0] : new Uint8Array(uniform.count).fill(uniform.code)
@@ -195,11 +199,12 @@ export class WriteOutcomes {
 }
 
 /** An answer in the form that takes the fewest bytes. */
-function packed({ codes, counts, appended }: Answer): {
-  readonly answer: Pick<OutcomeMeta, 'uniform' | 'counts' | 'appended'>
+function packed({ codes, counts, appended, deleted }: Answer): {
+  readonly answer: Pick<OutcomeMeta, 'uniform' | 'counts' | 'appended' | 'deleted'>
   readonly codes?: Uint8Array
 } {
   if (appended !== undefined) return { answer: { appended } }
+  if (deleted !== undefined) return { answer: { deleted } }
   if (codes === undefined) return { answer: { counts } }
   const code = uniformCode(codes)
   return code === undefined ? { answer: {}, codes } : { answer: { uniform: { code, count: codes.length } } }

@@ -1,4 +1,4 @@
-import type { GetResult, ReadColumns, ReadRequest } from '../../gpu/index-structure.js'
+import type { GetResult, ReadColumns, ReadOp, ReadRequest } from '../../gpu/index-structure.js'
 import { type Column, countOf, joinColumns, sliceColumn } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 
@@ -207,4 +207,17 @@ export function cutShared<T>(
     start += paddedCount(count)
     return answer
   })
+}
+
+/** Keys of a read, or entries of its result, that are too few to hold up others. */
+export const SMALL_READ = 4096
+/** The same of bytes of keys. */
+const SMALL_BYTES = 256 * 1024
+
+/** Whether a read of these keys shares a dispatch. One that does is answered as the planner finds best for all of them. */
+export function goesWithOthers(request: ReadRequest<ReadOp>, keys: Column): request is EntryRequest {
+  const { op } = request
+  if (op !== 'get' && op !== 'getNext') return false
+  if ('traversal' in request && request.traversal !== undefined) return false
+  return countOf(keys) <= SMALL_READ && keys.bytes.byteLength <= SMALL_BYTES
 }

@@ -17,6 +17,7 @@ import type { TreeLayout } from '../../protocol/traversal.js'
 import { type IndexDefinition, keyWidth, payloadBytes, WriteOp } from '../../protocol/types.js'
 import type { EngineHost, PagingHost } from './engine-host.js'
 import { PagedStructure } from './paged-structure.js'
+import { deleteRange } from './range-deletion.js'
 import { joinBatches } from './write-batch.js'
 
 /** How far the replay of an index's log is, in records. */
@@ -154,6 +155,14 @@ async function replay(structure: IndexStructure, after: number, options: IndexLo
     gatheredBytes = 0
   }
   for await (const entry of store.log.read(id, after)) {
+    if (entry.range !== undefined) {
+      await apply()
+      const prepare = (batch: WriteBatch) => structure.prepare(batch)
+      await deleteRange({ structure, prepare }, entry.range, async () => {})
+      position = entry.position
+      bytes += entry.bytes
+      continue
+    }
     const { ops, keys: stored, payloads } = entry
     const keys = columnFrom(stored.bytes, keyWidth(keyType), stored.offsets)
     const batch = { ops, keys, payloads: payloads && { bytes: payloads, width } }

@@ -11,15 +11,16 @@ import type {
 } from '../../gpu/index-structure.js'
 import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
 import { FIRST_GENERATION, type Make, type StoredIndex } from '../../persistence/disk/dictionary.js'
+import type { LoggedRange } from '../../persistence/log/log-records.js'
 import type { Answer } from '../../persistence/log/write-outcomes.js'
-import { type Column, countOf } from '../../protocol/columns.js'
+import { countOf } from '../../protocol/columns.js'
 import type { IndexHandle } from '../../protocol/data-request.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { type LoadCounts, type LoadResult, NO_ROWS } from '../../protocol/load.js'
 import type { IndexStats, SnapshotInfo } from '../../protocol/replies.js'
 import { type IndexDefinition, payloadBytes } from '../../protocol/types.js'
 import { bulkLoad, type LoadOptions, type LoadSource } from './bulk-load.js'
-import { type EntryRequest, GatheredReads } from './coalescer.js'
+import { GatheredReads, goesWithOthers, SMALL_READ } from './coalescer.js'
 import type { EngineHost } from './engine-host.js'
 import { structureOf, structureReason } from './index-definitions.js'
 import { unknownIndex } from './index-errors.js'
@@ -30,14 +31,11 @@ import { type FillStructure, type Loaded, loadStructure, pagedIndex, shapeOf } f
 import { NamedStructure } from './named-structure.js'
 import type { PagedStructure, PlaceStats } from './paged-structure.js'
 import { readPayloads } from './payload-reader.js'
+import { deleteLogged } from './range-deletion.js'
 import { type Followers, requireWanted } from './request-queue.js'
+import { rememberedOutcome } from './write-identity.js'
 
 export type PagedStats = StructureStats & PlaceStats
-
-/** Keys of a read, or entries of its result, that are too few to hold up others. */
-const SMALL_READ = 4096
-/** The same of bytes of keys. */
-const SMALL_BYTES = 256 * 1024
 
 /**
  * Batches that overlap each other before the index gives up its place on the device, should others need it; the last of them waits for its
@@ -61,13 +59,6 @@ export interface HeldIndex {
   prepare(batch: WriteBatch): Promise<PreparedWrite>
   /** Builds it anew. */
   remake(): Promise<void>
-  release(): void
-}
-
-/** What an index whose turn it is begins to be known by. */
-export interface IndexGeneration {
-  readonly id: number
-  readonly generation: number
   release(): void
 }
 
@@ -141,7 +132,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     columns: ReadColumns,
   ): Promise<ReadResults[Op]> {
     const { keys } = columns
-    if (keys !== undefined && goesWithOthers(request) && isSmall(keys)) {
+    if (keys !== undefined && goesWithOthers(request, keys)) {
       return this.#gathered.read(request, { keys, sequences: columns.sequences }) as Promise<ReadResults[Op]>
     }
     // Explanations are not timed.
@@ -185,6 +176,37 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   ): Promise<LoadCounts> {
     const { counts } = await this.#write({ columns, load, id, cancellation })
     return counts ?? NO_ROWS
+  }
+
+  /**
+   * Deletes all that a range holds, as a whole; resolves when that is durable and visible. The log has the range, not its keys.
+   *
+   * @param id as in `write`
+   * @returns how many entries went
+   */
+  async deleteRange(range: LoggedRange, id?: WriteId, cancellation?: Cancellation): Promise<number> {
+    this.#refuseWrites()
+    return this.queue.exclusive(async () => {
+      requireWanted(cancellation)
+      const { store, meter } = this.host
+      const { structure, stored, upkeep } = this.live()
+      const known = rememberedOutcome(store, stored.id, id, 'deleted')?.deleted
+      if (known !== undefined) return known
+      const { deleted, isSound } = await structure.change(async (current) => {
+        const target = { structure: current, prepare: (batch: WriteBatch) => this.#prepare(structure, batch) }
+        const outcome = await deleteLogged(target, range, async (deleted) => {
+          const outcomes = id === undefined ? [] : [{ client: id.client, write: id.number, deleted }]
+          const since = performance.now()
+          const { bytes } = await store.log.append(stored.id, { range, outcomes })
+          upkeep.logged(bytes)
+          meter?.logged(1, bytes, performance.now() - since)
+        })
+        if (outcome.isSound) await upkeep.afterWrites(current, false)
+        return outcome
+      })
+      if (!isSound) await this.recover()
+      return deleted
+    })
   }
 
   /**
@@ -243,7 +265,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
    * Begins another generation of its handle, and takes its turn until that is released, so that `renamed` may give it another name. If that
    * comes to nothing, the generation is no harm: who asked by the one before opens the index again.
    */
-  async holdForName(): Promise<IndexGeneration> {
+  async holdForName(): Promise<{ readonly id: number; readonly generation: number; release(): void }> {
     this.refuse()
     const generation = ++this.#generation
     const { stored, release } = await this.holdTurn('exclusive')
@@ -348,9 +370,13 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     )
   }
 
-  async #write(write: Omit<PendingWrite, 'resolve' | 'reject'>): Promise<Answer> {
+  #refuseWrites(): void {
     this.refuse()
     if (this.isDerived) throw this.#derived('takes no writes of its own; append to')
+  }
+
+  async #write(write: Omit<PendingWrite, 'resolve' | 'reject'>): Promise<Answer> {
+    this.#refuseWrites()
     return new Promise((resolve, reject) => {
       const fail = (error: WarpdexError) => {
         const { course } = write.load ?? {}
@@ -360,15 +386,4 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
       this.queue.write({ ...write, resolve, reject: fail })
     })
   }
-}
-
-/** A read that goes with others is answered as the planner finds best for all of them. */
-function goesWithOthers(request: ReadRequest<ReadOp>): request is EntryRequest {
-  const { op } = request
-  if (op !== 'get' && op !== 'getNext') return false
-  return !('traversal' in request && request.traversal !== undefined)
-}
-
-function isSmall(keys: Column): boolean {
-  return countOf(keys) <= SMALL_READ && keys.bytes.byteLength <= SMALL_BYTES
 }

@@ -163,6 +163,7 @@ const dataRequests: Record<string, GoldenMessage> = {
     [u32('from', 0, 100), u32('to', 50, 200)],
     { toExclusive: true },
   ),
+  'deleteRange, once': ask(23, 'deleteRange', 1, [u32('from', 7)], { fromExclusive: true, writeId: 9 }),
   explain: ask(13, 'explain', 1, [u32('keys', 7)], {
     traversal: { strategy: 'speculative', resolution: 'serial' },
   }),
@@ -278,6 +279,7 @@ const replies: Record<string, GoldenMessage> = {
     blob('tokens', '0700000000000000'),
   ),
   countRanges: answer(22, 'countRanges', { name: 'counts', type: 'u64', values: ['3', '4294967296'] }),
+  deleteRange: answer(23, 'deleteRange', { name: 'counts', type: 'u64', values: ['5'] }),
   'explain, which is no data': control({
     ...{ id: 13, ok: true },
     explanation: {

@@ -90,6 +90,8 @@ export async function handleData(
         },
       }
     }
+    case 'deleteRange':
+      return { columns: await deleteRange(index, request, context) }
     case 'load':
       return { columns: await load(index, request, context) }
     default:
@@ -101,6 +103,19 @@ async function write(index: Index, request: DataRequest, context: RequestContext
   const items = { ...writeColumns(request, index.definition), traversal: request.traversal }
   const codes = await index.write(items, writeIdOf(request.writeId, context), context.call)
   return { codes: wireColumn('u8', codes) }
+}
+
+async function deleteRange(
+  index: Index,
+  request: DataRequest,
+  context: RequestContext,
+): Promise<WireColumns> {
+  const { ranges, from, to } = rangeColumns(request, index.definition)
+  if (ranges !== 1) throw badRequest(`deleteRange deletes one range, not ${ranges}`)
+  const { fromExclusive, toExclusive } = request
+  const range = { from: from?.bytes, to: to?.bytes, fromExclusive, toExclusive }
+  const deleted = await index.deleteRange(range, writeIdOf(request.writeId, context), context.call)
+  return { counts: wireColumn('u64', BigUint64Array.of(BigInt(deleted))) }
 }
 
 async function load(index: Index, request: DataRequest, context: RequestContext): Promise<WireColumns> {

@@ -64,3 +64,16 @@ t.test('the entries of ranges and prefixes are counted', async (t) => {
   t.strictSame(await all(index.keys({ prefix: [8] })), [[8, 'rice']])
   await t.rejects(index.countRanges([{ prefix: [7], from: [7] }]), { code: 'BAD_REQUEST' })
 })
+
+t.test('ranges and prefixes are deleted as a whole', async (t) => {
+  await client.createIndex({ name: 'names', keyType: 'string', payloadKind: 'u32', unique: false })
+  const index = client.index<'string', 'u32'>('names')
+  await index.insertMany(['a', 'ab', 'ab', 'b', 'c', 'd'], [1, 2, 3, 4, 5, 6])
+  t.equal(await index.deleteRange({ prefix: 'a' }), 3)
+  t.equal(await index.deleteRange({ prefix: 'a' }), 0)
+  t.equal(await index.deleteRange({ from: 'b', to: 'd', fromExclusive: true, toExclusive: true }), 1)
+  t.strictSame(await all(index.keys()), ['b', 'd'])
+  await t.rejects(index.deleteRange({ prefix: 'b', to: 'c' }), { code: 'BAD_REQUEST' })
+  t.equal(await index.deleteRange({}), 2)
+  t.strictSame(await all(index.keys()), [])
+})

@@ -68,6 +68,7 @@ function methodsOf(client: Client): Readonly<Record<string, readonly [object, Ro
         values: (options) => index.values(options),
         ranges: (options) => index.ranges(options),
         countRanges: (options) => index.countRanges([], options),
+        deleteRange: (options) => index.deleteRange({}, options),
         insertMany: (options) => index.insertMany([1], [1], options),
         has: (options) => index.has(1, options),
         hasMany: (options) => index.hasMany([1], options),

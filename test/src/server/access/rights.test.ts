@@ -159,7 +159,7 @@ t.test('whoever may not touch an index is not told whether there is one', async 
     },
   })
   for (const op of DATA_OPS) {
-    const right = ['insert', 'delete', 'write', 'load'].includes(op) ? 'write' : 'read'
+    const right = ['insert', 'delete', 'write', 'load', 'deleteRange'].includes(op) ? 'write' : 'read'
     const other = right === 'read' ? 'write' : 'read'
     const grant = (index: string, allow: typeof right) => ({
       who: 'the token "x"',

@@ -71,6 +71,7 @@ const REQUESTS: readonly (readonly [fields: RequestFields, sections?: Sections])
     { op: 'countRanges', index: 'x-numbers', toExclusive: true },
     { from: keys, to: keys },
   ],
+  [{ op: 'deleteRange', index: 'x-texts', writeId: 3 }],
   [
     { op: 'getNext', index: 'x-numbers' },
     { keys, sequences: column('u32', u32(0, 1, 2)) },

@@ -33,7 +33,7 @@ export async function countRanges<K extends KeyType>(
 ): Promise<number[]> {
   const alike = new Map<string, { readonly numbers: number[]; readonly asked: ScanCall[] }>()
   for (const [number, range] of ranges.entries()) {
-    checkOptions(range, KEY_RANGE, 'countRanges')
+    checkOptions(range, KEY_RANGE, 'countRanges', 'field')
     const asked = rangeOf(range, 0, known)
     const { fromExclusive, toExclusive, columns } = asked
     const isOpen = columns.from === undefined && columns.to === undefined
@@ -63,4 +63,23 @@ function joined(ranges: readonly ScanCall[]) {
   }
   const columns = { from: ends('from'), to: ends('to') }
   return { op: 'countRanges', count: ranges.length, fromExclusive, toExclusive, columns } as const
+}
+
+/**
+ * Deletes all that a range holds, as a whole.
+ * @returns how many entries went
+ */
+export function deleteRange<K extends KeyType>(
+  calls: IndexCalls,
+  range: KeyRange<K>,
+  known: KnownIndex,
+  bounds: Bounds,
+): Promise<number> {
+  checkOptions(range, KEY_RANGE, 'deleteRange', 'field')
+  const { fromExclusive, toExclusive, columns } = rangeOf(range, 0, known)
+  const ends = { fromExclusive, toExclusive, columns }
+  // It is the same write however often it is sent.
+  const call = { op: 'deleteRange', count: 1, ...ends, writeId: calls.connection.newWriteId() } as const
+  const send = (known: KnownIndex) => calls.request(known, call, bounds)
+  return calls.run(known, send).then((reply) => Number(readBigNumbers([{ reply, asked: call }], 'counts')[0]))
 }
