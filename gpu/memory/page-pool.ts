@@ -129,6 +129,10 @@ export class PagePool {
     this.#movable = movable
   }
 
+  get slabs(): readonly Slab[] {
+    return SORTS.flatMap((sort) => this.#slabs[sort])
+  }
+
   figures(): readonly SlabFigures[] {
     return SORTS.filter((sort) => this.#slabs[sort].length > 0).map((sort) => this.#figures(sort))
   }

@@ -1,4 +1,5 @@
 import { type AdapterFacts, Device } from '../../gpu/device/device.js'
+import type { PageRun } from '../../gpu/memory/page-run.js'
 import { calibrateSelections } from '../../gpu/relational/selection/calibrate.js'
 import { Store } from '../../persistence/store.js'
 import { LIMITS } from '../../protocol/limits.js'
@@ -27,6 +28,7 @@ import type { Index, PagedStats } from './named-index.js'
 import type { Relation } from './named-relation.js'
 
 import { Registry } from './registry.js'
+import type { SlabMap } from './slab-map.js'
 import { prefixTrees } from './structures.js'
 
 const SNAPSHOT_LOG_BYTES = 256 * 2 ** 20
@@ -155,6 +157,20 @@ export class Engine extends Catalog {
       .sort((one, other) => other.bytes - one.bytes)
       .slice(0, count)
       .map(({ index }) => index.stats())
+  }
+
+  /**
+   * What lies where in the slabs of device memory.
+   * @param indexes and relations by name whose pages are told apart
+   */
+  slabMaps(indexes: readonly string[], relations: readonly string[]): readonly SlabMap[] {
+    const found = (label: string, runs: readonly PageRun[] | undefined) => ({ label, runs: runs ?? [] })
+    return this.#device.slabMaps([
+      ...indexes.map((name) => found(`index ${name}`, this.host.indexes.get(name)?.runs)),
+      ...relations.map((name) =>
+        found(`relation ${name}`, (this.stored.get(name) ?? this.kept.get(name))?.runs),
+      ),
+    ])
   }
 
   #loaded(): readonly Index[] {

@@ -1,4 +1,5 @@
 import type { Device } from '../../gpu/device/device.js'
+import type { PageRun } from '../../gpu/memory/page-run.js'
 import type { RelationFigures, StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
@@ -76,6 +77,11 @@ export class KeptResult {
     const idle = this.#uses > 0 ? 0 : clock.now() - this.#usedAt
     const secondsLeft = Math.max(0, Math.ceil(seconds - idle / 1000))
     return { ...this.definition, indexes: [], kept: { seconds, secondsLeft } }
+  }
+
+  /** The pages of device memory that it has. */
+  get runs(): readonly PageRun[] {
+    return this.#structure.runs
   }
 
   stats(): RelationFacts {

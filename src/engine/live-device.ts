@@ -1,6 +1,7 @@
 import type { AdapterFacts, Device } from '../../gpu/device/device.js'
 import type { SlabFigures } from '../../gpu/memory/page-pool.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { type PageOwner, type SlabMap, slabMaps } from './slab-map.js'
 
 /** What is done about the device of an engine. */
 export interface LiveDeviceHost {
@@ -43,6 +44,11 @@ export class LiveDevice {
   /** What the memory of structures lies in. */
   get slabs(): readonly SlabFigures[] {
     return this.#latest.pages.figures()
+  }
+
+  /** What lies where in that memory. */
+  slabMaps(owners: readonly PageOwner[]): readonly SlabMap[] {
+    return slabMaps(this.#latest.pages.slabs, owners)
   }
 
   /** Why nothing can be done on it at the moment, in words for people; undefined while it can. */

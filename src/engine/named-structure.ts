@@ -1,4 +1,5 @@
 import type { Device } from '../../gpu/device/device.js'
+import type { PageRun } from '../../gpu/memory/page-run.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { SnapshotFigures } from '../../protocol/replies.js'
 import type { EngineHost } from './engine-host.js'
@@ -115,6 +116,11 @@ export abstract class NamedStructure<
     if (this.#loaded === undefined) return 0
     const { deviceBytes, hostBytes } = this.#loaded.structure.stats()
     return deviceBytes + hostBytes
+  }
+
+  /** The pages of device memory that it has. */
+  get runs(): readonly PageRun[] {
+    return this.#loaded?.structure.runs ?? []
   }
 
   /** Resolves when everything before the call is done; rejects when it did not come to be. */

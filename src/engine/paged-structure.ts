@@ -161,9 +161,13 @@ export class PagedStructure<S extends DeviceStructure> extends Pageable implemen
     return place.image === undefined ? place.structure.deviceBytes : place.stats.deviceBytes
   }
 
+  /** The pages that it has. */
+  get runs(): readonly PageRun[] {
+    return this.#place.structure?.runs ?? []
+  }
+
   get movableRuns(): readonly PageRun[] {
-    const { structure } = this.#place
-    return structure === undefined || structure.background !== undefined ? [] : structure.runs
+    return this.#place.structure?.background === undefined ? this.runs : []
   }
 
   get derivedBytes(): number {

@@ -4,6 +4,7 @@ import type { ServerStats } from '../engine/engine-stats.js'
 import type { PagedStats } from '../engine/named-index.js'
 import type { RelationFacts } from '../engine/named-relation.js'
 import type { PlaceStats } from '../engine/paged-structure.js'
+import type { SlabMap } from '../engine/slab-map.js'
 import type { HistoryField } from '../observe/history.js'
 import type { LogHistogram } from '../observe/log-histogram.js'
 import { type Meters, STAGES, type Stage } from '../observe/meters.js'
@@ -50,6 +51,8 @@ export interface ServerStatus extends Availability {
   /** A column a figure, with a row a second, the oldest first. */
   readonly history: Readonly<Record<HistoryField, readonly number[]>>
   readonly indexes: readonly (IndexStats & PagedStats)[]
+  /** What lies where in device memory; pages of what is not listed are told apart from free ones only. */
+  readonly slabs: readonly SlabMap[]
   /** Indexes that are not listed. */
   readonly unlisted: number
   /** Kept results of queries are among them. */
@@ -103,11 +106,16 @@ function serverStatus({ monitor, availability, engine }: StatusSource): ServerSt
     events: meters.events,
     history: history.columns,
     indexes,
+    slabs: engine()?.slabMaps(indexes.map(nameOf), relations.map(nameOf)) ?? [],
     unlisted: all.length - indexes.length,
     relations: relations.map(({ regions: _regions, ...facts }) => facts),
     unlistedRelations: allRelations.length - relations.length,
     notices,
   }
+}
+
+function nameOf({ name }: { readonly name: string }): string {
+  return name
 }
 
 function timesOf(histogram: LogHistogram): Times {

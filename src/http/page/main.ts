@@ -3,6 +3,7 @@ import { byId, setText } from './dom.js'
 import { MemoryMaps } from './memory-map.js'
 import { Overview } from './overview.js'
 import { Plots } from './plots.js'
+import { SlabStrips } from './slab-strips.js'
 import { fetchStatus, keepToken, TokenWanted } from './status-source.js'
 import { Tables } from './tables.js'
 
@@ -12,6 +13,7 @@ const overview = new Overview()
 const tables = new Tables()
 const plots = new Plots(byId('plots'))
 const maps = new MemoryMaps(byId('maps'))
+const slabs = new SlabStrips(byId('slabs'), byId('page-owners'))
 let lastAnswer = Date.now()
 let timer: number | undefined
 
@@ -25,8 +27,9 @@ async function refresh(): Promise<void> {
     overview.update(status)
     tables.update(status)
     plots.update(status)
-    byId('memory').hidden = status.indexes.length === 0
+    byId('memory').hidden = status.slabs.length === 0
     maps.update(status.indexes)
+    slabs.update(status.slabs)
   } catch (error) {
     if (error instanceof TokenWanted) {
       askForToken(error)
@@ -61,6 +64,7 @@ byId('sign-in').addEventListener('submit', (event) => {
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
   plots.restyle()
   maps.restyle()
+  slabs.restyle()
 })
 
 document.addEventListener('visibilitychange', () => {
