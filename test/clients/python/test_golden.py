@@ -76,6 +76,8 @@ class GoldenFrames(unittest.TestCase):
                 from_exclusive=message.get("fromExclusive", False),
                 to_exclusive=message.get("toExclusive", False),
                 with_sequences=message.get("withSequences", False),
+                without_keys=message.get("withoutKeys", False),
+                without_payloads=message.get("withoutPayloads", False),
                 mode=message.get("mode", "append"),
                 strategy=message.get("traversal", {}).get("strategy"),
                 resolution=message.get("traversal", {}).get("resolution"),

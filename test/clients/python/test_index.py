@@ -137,6 +137,11 @@ class Indexes(WithServer):
         first = next(index.entries(page_size=10).pages())
         self.assertEqual(list(index.keys(after=first.token, limit=2)), [10, 11])
         self.assertEqual(len(list(index.keys(page_size=64))), 1000)
+        self.assertEqual(sum(len(page.keys) for page in index.keys(page_size=64).pages()), 1000)
+        self.assertEqual(next(index.values(reverse=True).pages()).payloads[0], 999 * 2)
+        counts = index.count_ranges(from_=[0, 500, 2000], to=[2, 510, 3000], to_exclusive=True)
+        self.assertEqual(counts.tolist(), [2, 10, 0])
+        self.assertEqual(index.count_ranges().tolist(), [1000])
         page = index.ranges(from_=[0, 500, 2000], to=[2, 510, 3000], limit=4)
         seen: list[list[int]] = [[], [], []]
         while page is not None:

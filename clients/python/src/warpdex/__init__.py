@@ -8,7 +8,18 @@ from ._inputs import Blob
 from ._rows import ColumnBatch
 from .aio import Batch, ConnectOptions, ScanOptions
 from .errors import BatchError, LoadCounts, LoadError, WarpdexError
-from .results import Entry, GetAllResult, GetResult, NextEntry, NextResult, Page, ResultCode, Rows
+from .results import (
+    Entry,
+    GetAllResult,
+    GetResult,
+    KeysPage,
+    NextEntry,
+    NextResult,
+    Page,
+    ResultCode,
+    Rows,
+    ValuesPage,
+)
 
 __all__ = [
     "Batch",
@@ -21,6 +32,7 @@ __all__ = [
     "GetAllResult",
     "GetResult",
     "Index",
+    "KeysPage",
     "LoadCounts",
     "LoadError",
     "NextEntry",
@@ -33,6 +45,7 @@ __all__ = [
     "Rows",
     "Scan",
     "ScanOptions",
+    "ValuesPage",
     "WarpdexError",
     "WriteBatch",
     "aio",

@@ -11,24 +11,24 @@ from ._columns import Array
 from ._inputs import Key, Keys, Payload
 from ._rows import ColumnBatch
 from ._runner import Blocking, Runner, blocking, iterating
-from .results import Entry, Page, RowsColumn
+from .results import KeysPage, Page, RowsColumn, ValuesPage
 
-T = TypeVar("T")
+P = TypeVar("P", bound="Page | KeysPage | ValuesPage")
 
 
-class Scan(Generic[T]):
+class Scan(Generic[P]):
     """As `aio.Scan`: a loop goes through entries one by one, `pages()` through pages."""
 
-    def __init__(self, runner: Runner, scan: aio.Scan[T]) -> None:
+    def __init__(self, runner: Runner, scan: aio.Scan[P]) -> None:
         self._runner = runner
         self._scan = scan
 
-    def pages(self) -> Iterator[Page]:
+    def pages(self) -> Iterator[P]:
         return self._runner.iterate(self._scan.pages())
 
-    def __iter__(self) -> Iterator[T]:
+    def __iter__(self) -> Iterator[Any]:
         for page in self.pages():
-            yield from self._scan.items(page)
+            yield from page
 
 
 class RangesPage(Blocking):
@@ -117,22 +117,23 @@ class Index(Blocking):
     put_many = blocking(aio.Index.put_many)
     insert_many = blocking(aio.Index.insert_many)
     delete_many = blocking(aio.Index.delete_many)
+    count_ranges = blocking(aio.Index.count_ranges)
     bulk_load = blocking(aio.Index.bulk_load)
 
     def batch(self) -> WriteBatch:
         """An ordered mix of writes, which is applied as a whole by its `write()`."""
         return WriteBatch(self._runner, self._own.batch())
 
-    def entries(self, **options: Any) -> Scan[Entry]:
+    def entries(self, **options: Any) -> Scan[Page]:
         """Keys and payloads in the order of the keys; options are those of `ScanOptions`."""
         return Scan(self._runner, self._own.entries(**options))
 
-    def keys(self, **options: Any) -> Scan[Any]:
-        """Keys in their order, one for each payload; options are those of `ScanOptions`."""
+    def keys(self, **options: Any) -> Scan[KeysPage]:
+        """As `entries`, without their payloads: each key as often as it has payloads."""
         return Scan(self._runner, self._own.keys(**options))
 
-    def values(self, **options: Any) -> Scan[Any]:
-        """Payloads in the order of their keys; options are those of `ScanOptions`."""
+    def values(self, **options: Any) -> Scan[ValuesPage]:
+        """As `entries`, without their keys."""
         return Scan(self._runner, self._own.values(**options))
 
     def ranges(

@@ -40,6 +40,8 @@ class DataCall:
     from_exclusive: bool = False
     to_exclusive: bool = False
     with_sequences: bool = False
+    without_keys: bool = False
+    without_payloads: bool = False
     mode: str = "append"
     strategy: str | None = None
     resolution: str | None = None
@@ -66,6 +68,8 @@ class DataCall:
             from_exclusive=self.from_exclusive,
             to_exclusive=self.to_exclusive,
             with_sequences=self.with_sequences,
+            without_keys=self.without_keys,
+            without_payloads=self.without_payloads,
             mode=self.mode,
             strategy=self.strategy,
             resolution=self.resolution,

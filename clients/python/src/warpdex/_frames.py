@@ -18,16 +18,8 @@ PROTOCOL_VERSION = 2
 
 #: Operations on data by code, from 1 on.
 DATA_OPS = (
-    "get",
-    "getAll",
-    "count",
-    "getNext",
-    "scan",
-    "explain",
-    "insert",
-    "delete",
-    "write",
-    "load",
+    *("get", "getAll", "count", "getNext", "scan", "explain"),
+    *("insert", "delete", "write", "load", "countRanges"),
 )
 #: Columns by kind, from 1 on.
 COLUMN_KINDS = (
@@ -41,6 +33,7 @@ RESOLUTIONS = ("serial", "reversed")
 MODES = ("append", "replace", "ifAbsent")
 
 REPLY, REVERSE, FROM_EXCLUSIVE, TO_EXCLUSIVE, WRITE_ID, WITH_SEQUENCES = 1, 2, 4, 8, 16, 32
+WITHOUT_KEYS, WITHOUT_PAYLOADS = 64, 128
 MODE_SHIFT = 8
 
 # Zeros, op, strategy, resolution, columns, id, handle, generation, flags, count, limit, deadline, write id.
@@ -74,6 +67,8 @@ class DataRequest:
     from_exclusive: bool = False
     to_exclusive: bool = False
     with_sequences: bool = False
+    without_keys: bool = False
+    without_payloads: bool = False
     mode: str = "append"
     strategy: str | None = None
     resolution: str | None = None
@@ -128,6 +123,8 @@ def _flags(request: DataRequest) -> int:
         | FROM_EXCLUSIVE * request.from_exclusive
         | TO_EXCLUSIVE * request.to_exclusive
         | WITH_SEQUENCES * request.with_sequences
+        | WITHOUT_KEYS * request.without_keys
+        | WITHOUT_PAYLOADS * request.without_payloads
         | (0 if request.write_id is None else WRITE_ID)
         | MODES.index(request.mode) << MODE_SHIFT
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,17 @@ class Range:
     columns: dict[str, Column]
     from_exclusive: bool
     to_exclusive: bool
+
+    def call(self, op: str, **options: Any) -> DataCall:
+        """What an operation asks of these ranges."""
+        return DataCall(
+            op,
+            self.count,
+            self.columns,
+            from_exclusive=self.from_exclusive,
+            to_exclusive=self.to_exclusive,
+            **options,
+        )
 
 
 def ranges_of(
@@ -87,17 +98,10 @@ def scan_call(
     range: Range, limit: int, reverse: bool, after: bytes | None, info: IndexInfo
 ) -> DataCall:
     """Asks for entries, up to `limit` of each range; one range may go on behind a token."""
-    columns = dict(range.columns)
-    if after is not None:
-        token = np.frombuffer(after, np.uint8)
-        cuts = None if info.has_fixed_keys else np.array([0, len(token)], "<u4")
-        columns["tokens"] = Column(token.reshape(1, -1) if cuts is None else token, cuts)
-    return DataCall(
-        "scan",
-        range.count,
-        columns,
-        limit=limit,
-        reverse=reverse,
-        from_exclusive=range.from_exclusive,
-        to_exclusive=range.to_exclusive,
-    )
+    call = range.call("scan", limit=limit, reverse=reverse)
+    if after is None:
+        return call
+    token = np.frombuffer(after, np.uint8)
+    cuts = None if info.has_fixed_keys else np.array([0, len(token)], "<u4")
+    tokens = Column(token.reshape(1, -1) if cuts is None else token, cuts)
+    return replace(call, columns={**call.columns, "tokens": tokens})

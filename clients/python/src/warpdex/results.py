@@ -131,6 +131,11 @@ class GetAllResult:
         return list(values_of(self.payloads[int(self.offsets[i]) : int(self.offsets[i + 1])]))
 
 
+class Entry(NamedTuple):
+    key: Any
+    payload: Any
+
+
 @dataclass(frozen=True)
 class Page:
     """Keys with a payload each, in columns."""
@@ -142,6 +147,39 @@ class Page:
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return map(Entry, values_of(self.keys), values_of(self.payloads))
+
+
+@dataclass(frozen=True)
+class KeysPage:
+    """Keys without their payloads, one for each payload."""
+
+    keys: RowsColumn
+    #: As of a `Page`.
+    token: bytes
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __iter__(self) -> Iterator[Any]:
+        return values_of(self.keys)
+
+
+@dataclass(frozen=True)
+class ValuesPage:
+    """Payloads without their keys."""
+
+    payloads: RowsColumn
+    #: As of a `Page`.
+    token: bytes
+
+    def __len__(self) -> int:
+        return len(self.payloads)
+
+    def __iter__(self) -> Iterator[Any]:
+        return values_of(self.payloads)
 
 
 class NextEntry(NamedTuple):
@@ -170,11 +208,6 @@ class NextResult:
         if not self.found[i]:
             return None
         return NextEntry(value_at(self.keys, i), value_at(self.payloads, i), int(self.sequences[i]))
-
-
-class Entry(NamedTuple):
-    key: Any
-    payload: Any
 
 
 class ResultCode(IntEnum):

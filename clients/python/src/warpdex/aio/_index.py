@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,23 +26,21 @@ from .._ranges import ranges_of, scan_call
 from .._writes import WriteOp, insert_op
 from ..errors import LoadCounts, WarpdexError, bad_request
 from ..results import (
-    Entry,
     GetAllResult,
     GetResult,
+    KeysPage,
     NextEntry,
     NextResult,
     Page,
     ResultCode,
-    values_of,
+    ValuesPage,
 )
 from ._index_calls import Codes, IndexCalls
 from ._load import Batch, LoadSource, bulk_load
 from ._ranges_page import RangesPage
-from ._scan import Scan, ScanOptions
+from ._scan import ENTRIES, KEYS, VALUES, Scan, ScanOptions
 from ._shared_calls import SharedCalls
 from ._write_batch import WriteBatch
-
-T = TypeVar("T")
 
 _NO_COLUMNS: Mapping[str, Column] = {}
 
@@ -278,20 +276,34 @@ class Index:
         load = bulk_load(self._calls, batches, INSERTS[if_exists].mode, on_progress, deadline)
         return await self._calls.connection.during(load)
 
-    def entries(self, **options: Any) -> Scan[Entry]:
+    def entries(self, **options: Any) -> Scan[Page]:
         """
         Keys and payloads in the order of the keys, those of one key in the order in which they were inserted; options are those of
         `ScanOptions`.
         """
-        return self._scan(_entries, options)
+        return Scan(self._calls, ENTRIES, ScanOptions(**options))
 
-    def keys(self, **options: Any) -> Scan[Any]:
-        """Keys in their order, one for each payload; options are those of `ScanOptions`."""
-        return self._scan(lambda page: values_of(page.keys), options)
+    def keys(self, **options: Any) -> Scan[KeysPage]:
+        """As `entries`, without their payloads: each key as often as it has payloads."""
+        return Scan(self._calls, KEYS, ScanOptions(**options))
 
-    def values(self, **options: Any) -> Scan[Any]:
-        """Payloads in the order of their keys; options are those of `ScanOptions`."""
-        return self._scan(lambda page: values_of(page.payloads), options)
+    def values(self, **options: Any) -> Scan[ValuesPage]:
+        """As `entries`, without their keys."""
+        return Scan(self._calls, VALUES, ScanOptions(**options))
+
+    async def count_ranges(
+        self,
+        *,
+        from_: Keys | None = None,
+        to: Keys | None = None,
+        from_exclusive: bool = False,
+        to_exclusive: bool = False,
+        deadline: float | None = None,
+    ) -> npt.NDArray[np.uint64]:
+        """How many entries each of many ranges has: one for each of `from_`, of `to`, or of both together, or one in all."""
+        info, until = await self._calls.begin(deadline)
+        call = ranges_of(from_, to, from_exclusive, to_exclusive, info).call("countRanges")
+        return (await self._calls.ask(info, call, until)).numbers("counts", "u64")
 
     async def ranges(
         self,
@@ -319,9 +331,6 @@ class Index:
         call = scan_call(range, limit, reverse, None, info)
         answer = await self._calls.ask(info, call, until)
         return RangesPage(self._calls, call, call.count, np.arange(call.count), answer, deadline)
-
-    def _scan(self, items: Callable[[Page], Iterator[T]], options: Mapping[str, Any]) -> Scan[T]:
-        return Scan(self._calls, ScanOptions(**options), items)
 
     async def _one(
         self,
@@ -382,10 +391,6 @@ class Index:
         if payloads is not None:
             columns["payloads"] = payload_column(payloads, info, columns["keys"].rows)
         return await self._calls.write(info, kind.call(columns, **options), until)
-
-
-def _entries(page: Page) -> Iterator[Entry]:
-    return map(Entry, values_of(page.keys), values_of(page.payloads))
 
 
 def _sequences(numbers: Any) -> Mapping[str, Column]:

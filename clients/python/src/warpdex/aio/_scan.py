@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from .. import _limits
-from .._calls import each_entry
+from .._calls import Answer, each_entry
 from .._inputs import IndexInfo, Key
 from .._ranges import Range, prefix_range, ranges_of, scan_call
 from ..errors import WarpdexError, bad_request
-from ..results import Page
+from ..results import KeysPage, Page, ValuesPage
 from ._index_calls import IndexCalls
 
-T = TypeVar("T")
+#: A page of one kind or another.
+P = TypeVar("P", bound="Page | KeysPage | ValuesPage")
 
 
 @dataclass(frozen=True)
@@ -55,30 +56,49 @@ class ScanOptions:
         return ranges_of(ends[0], ends[1], self.from_exclusive, self.to_exclusive, info)
 
 
-class Scan(Generic[T]):
+@dataclass(frozen=True)
+class Pages(Generic[P]):
+    """What a scan goes through."""
+
+    read: Callable[[Answer, bytes], P]
+    without_keys: bool = False
+    without_payloads: bool = False
+
+
+ENTRIES = Pages(
+    lambda answer, token: Page(answer.keys(each_entry), answer.payloads(each_entry), token)
+)
+KEYS = Pages(lambda answer, token: KeysPage(answer.keys(each_entry), token), without_payloads=True)
+VALUES = Pages(
+    lambda answer, token: ValuesPage(answer.payloads(each_entry), token), without_keys=True
+)
+
+
+class Scan(Generic[P]):
     """
     `async for` goes through what a scan gives one by one, `pages()` through its pages without work for each entry. Every loop starts
-    anew. Each page shows the index as of its own request, and every entry that is there all along comes exactly once. Where the index is
-    dropped and made anew between two pages, the next one fails with `INDEX_CHANGED`.
+    anew. Each page shows the index as of its own request, and every entry that is there all along comes exactly once. Where the name has
+    come to mean another index between two pages, the next one fails with `INDEX_CHANGED`.
     """
 
-    def __init__(
-        self, calls: IndexCalls, options: ScanOptions, items: Callable[[Page], Iterable[T]]
-    ) -> None:
+    def __init__(self, calls: IndexCalls, pages: Pages[P], options: ScanOptions) -> None:
         self._calls = calls
+        self._pages = pages
         self._options = options
-        #: What is given of a page.
-        self.items = items
 
-    async def pages(self) -> AsyncIterator[Page]:
-        options = self._options
+    async def pages(self) -> AsyncIterator[P]:
+        options, asks = self._options, self._pages
         left, after = options.limit, options.after
         of: IndexInfo | None = None
         while left is None or left > 0:
             known, until = await self._calls.begin(options.deadline)
             info = of or known
             size = options.page_size if left is None else min(left, options.page_size)
-            call = scan_call(options.range(info), size, options.reverse, after, info)
+            call = replace(
+                scan_call(options.range(info), size, options.reverse, after, info),
+                without_keys=asks.without_keys,
+                without_payloads=asks.without_payloads,
+            )
             answer = await self._calls.ask(info, call, until)
             entries = int(answer.groups[-1])
             more = answer.numbers("more", "u8")[0] == 1
@@ -87,13 +107,13 @@ class Scan(Generic[T]):
                 raise WarpdexError("INTERNAL", message)
             after = answer.tokens.row(0)
             if entries > 0:
-                yield Page(answer.keys(each_entry), answer.payloads(each_entry), after)
+                yield asks.read(answer, after)
             if not more:
                 return
             of = answer.info
             left = None if left is None else left - entries
 
-    async def __aiter__(self) -> AsyncIterator[T]:
+    async def __aiter__(self) -> AsyncIterator[Any]:
         async for page in self.pages():
-            for item in self.items(page):
+            for item in page:
                 yield item
