@@ -25,6 +25,8 @@ export interface LedgerWrite {
   readonly keys: readonly number[]
   /** A payload's text in the index of bytes is its number. */
   readonly payloads: readonly number[]
+  /** First and last key of what is deleted as a range in the place of items, of which there are none then. */
+  readonly range?: readonly [first: number, last: number]
 }
 
 /** What a writer's keys hold, by index: payloads in the order in which they came. */
@@ -82,6 +84,11 @@ export class Ledger {
     const keys: number[] = []
     const payloads: number[] = []
     const first = this.writer * KEYS_A_WRITER
+    if (random.chance(0.1)) {
+      const from = first + random.below(KEYS_IN_USE)
+      const range = [from, Math.min(from + 50, first + KEYS_A_WRITER - 1)] as const
+      return { number: this.#next++, index, ops, keys, payloads, range }
+    }
     for (let i = 0; i < 1 + random.below(BATCH_ITEMS); i++) {
       const isInsert = random.chance(0.7)
       ops.push(isInsert ? random.pick([WriteOp.insert, WriteOp.replace]) : WriteOp.deleteKey)
@@ -92,8 +99,10 @@ export class Ledger {
   }
 }
 
-function after(contents: Contents, { index, ops, keys, payloads }: LedgerWrite): Contents {
+function after(contents: Contents, { index, ops, keys, payloads, range }: LedgerWrite): Contents {
   const changed = new Map(contents[index])
+  const [first, last] = range ?? [0, -1]
+  for (let key = first; key <= last; key++) changed.delete(key)
   ops.forEach((op, i) => {
     const held = changed.get(keys[i]) ?? []
     if (op === WriteOp.deleteKey) changed.delete(keys[i])
@@ -123,7 +132,11 @@ export function writeRequest(write: LedgerWrite): {
   readonly header: RequestHeader
   readonly sections: Sections
 } {
-  const { number, index, ops, keys, payloads } = write
+  const { number, index, ops, keys, payloads, range } = write
+  if (range !== undefined) {
+    const [from, to] = range.map((key) => section('u32', Uint32Array.of(key)))
+    return { header: { id: number, op: 'deleteRange', index, writeId: number }, sections: { from, to } }
+  }
   const header = { id: number, op: 'write', index, writeId: number }
   const columns = { ops: section('u8', Uint8Array.from(ops)), keys: section('u32', Uint32Array.from(keys)) }
   if (index === 'one') {
