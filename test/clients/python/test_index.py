@@ -91,6 +91,21 @@ class Indexes(WithServer):
         self.assertEqual((raw.get(b"\xff\x00"), raw.get(b"k")), (b"\0\1\2", b"\3\4\5"))
         self.assertEqual(raw.get_many([b"k"]).payloads.shape, (1, 3))
 
+    def test_texts_and_json_as_payloads(self) -> None:
+        texts = self.create("u32", "text")
+        texts.put_many([1, 2], ["ü", ""])
+        self.assertEqual(list(texts.get_many([1, 2, 3])), ["ü", "", None])
+        self.assertEqual((texts.get(1), texts.delete(1), texts.get(1)), ("ü", True, None))
+        self.assert_code("BAD_REQUEST", texts.put, 1, b"x")
+        values = [{"a": [1, 2.5, None, "Łódź"]}, [], "text", 7, None]
+        documents = self.create("u32", "json")
+        documents.put_many(range(5), values)
+        self.assertEqual(list(documents.values()), values)
+        self.assertEqual(list(documents.get_many([0, 99])), [values[0], None])
+        documents.batch().put(9, {"b": 1}).delete(0).write()
+        self.assertEqual((documents.get(9), documents.get(0)), ({"b": 1}, None))
+        self.assert_code("BAD_REQUEST", documents.put, 1, float("nan"))
+
     def test_tuples(self) -> None:
         index = self.create("tuple(i32,string,f64)")
         keys = [(-1, "a", -0.5), (-1, "a", 2.0), (-1, "a\0", 0.0), (3, "", 1e300)]
@@ -149,6 +164,14 @@ class Indexes(WithServer):
                 seen[i] += page.keys[page.offsets[i] : page.offsets[i + 1]].tolist()
             page = page.next()
         self.assertEqual(seen, [[0, 1, 2], list(range(500, 511)), []])
+
+    def test_ranges_are_deleted(self) -> None:
+        index = self.create("string")
+        index.insert_many(["a", "ab", "ab", "b", "c"], range(5))
+        self.assertEqual(index.delete_range(prefix="ab"), 2)
+        self.assertEqual(index.delete_range(from_="a", to="c", from_exclusive=True), 2)
+        self.assertEqual(list(index.keys()), ["a"])
+        self.assertEqual((index.delete_range(), index.delete_range()), (1, 0))
 
     def test_a_batch_is_a_unit_in_order(self) -> None:
         index = self.create("u32", unique=True)

@@ -118,6 +118,7 @@ class Index(Blocking):
     insert_many = blocking(aio.Index.insert_many)
     delete_many = blocking(aio.Index.delete_many)
     count_ranges = blocking(aio.Index.count_ranges)
+    delete_range = blocking(aio.Index.delete_range)
     bulk_load = blocking(aio.Index.bulk_load)
 
     def batch(self) -> WriteBatch:

@@ -22,7 +22,7 @@ _COLUMN_TYPES = {
     "after": "u64",
 }
 
-WRITES = ("insert", "delete", "write", "load")
+WRITES = ("insert", "delete", "deleteRange", "write", "load")
 
 #: Parts are multiples of this, so that their bitmaps can be put one after the other.
 _PART_UNIT = 8

@@ -19,7 +19,7 @@ PROTOCOL_VERSION = 2
 #: Operations on data by code, from 1 on.
 DATA_OPS = (
     *("get", "getAll", "count", "getNext", "scan", "explain"),
-    *("insert", "delete", "write", "load", "countRanges"),
+    *("insert", "delete", "write", "load", "countRanges", "deleteRange"),
 )
 #: Columns by kind, from 1 on.
 COLUMN_KINDS = (

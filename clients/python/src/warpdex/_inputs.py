@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Union
@@ -15,8 +16,8 @@ from .errors import WarpdexError, bad_request
 
 #: A key: a number, a text, bytes, or a sequence of the parts of a tuple.
 Key = Union[int, float, str, bytes, Sequence[Any], np.generic]
-#: A payload: a number of kinds u32 and u64, else bytes or a text, which becomes UTF-8.
-Payload = Union[int, str, bytes, np.generic]
+#: A payload: a number of kinds u32 and u64, bytes or a text, which becomes UTF-8, and of kind json what `json.dumps` takes.
+Payload = Any
 
 
 class Blob(NamedTuple):
@@ -182,6 +183,17 @@ def _bytes(rows: list[Any], what: str) -> list[bytes]:
     raise bad_request(f"{what} are bytes")
 
 
+def _json(rows: list[Any], what: str) -> list[bytes]:
+    try:
+        # As compact as JavaScript writes it, and without what only Python reads, such as NaN.
+        return [
+            json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+            for row in rows
+        ]
+    except (TypeError, ValueError, RecursionError) as error:
+        raise bad_request(f"{what} are what JSON can say: {error}") from error
+
+
 def payload_column(payloads: Payloads, info: IndexInfo, count: int) -> Column:
     """Payloads as a column, one for each of `count` keys."""
     column = _payloads(payloads, info)
@@ -203,7 +215,12 @@ def _payloads(payloads: Any, info: IndexInfo) -> Column:
         column = blob_column(payloads)
         if column is not None:
             return column
-    rows = [row.encode() if isinstance(row, str) else row for row in listed(payloads, what)]
+    given = listed(payloads, what)
+    if info.payload_kind == "json":
+        return cut_rows(_json(given, what))
+    if info.payload_kind == "text":
+        return cut_rows(_utf8(given, what))
+    rows = [row.encode() if isinstance(row, str) else row for row in given]
     if width is None:
         return cut_rows(_bytes(rows, what))
     if any(not isinstance(row, (bytes, bytearray)) or len(row) != width for row in rows):
@@ -213,4 +230,6 @@ def _payloads(payloads: Any, info: IndexInfo) -> Column:
 
 def no_payload(info: IndexInfo) -> Payload:
     """The payload of an item that needs none, in a column where others have one."""
-    return 0 if info.payload_kind in ("u32", "u64") else bytes(info.payload_width or 0)
+    if info.payload_kind in ("u32", "u64"):
+        return 0
+    return "" if info.payload_width is None else bytes(info.payload_width)

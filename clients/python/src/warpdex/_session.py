@@ -25,7 +25,7 @@ _SENDS = {
     # A result ends with the connection that it was asked for on.
     **dict.fromkeys(("queryNext", "queryEnd"), 1),
     # A write is sent again once, under the same write id, so that the server applies it once.
-    **dict.fromkeys(("insert", "delete", "write", "load", "append"), 2),
+    **dict.fromkeys(("insert", "delete", "deleteRange", "write", "load", "append"), 2),
 }
 
 #: Told of an answer, or of why there is none.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from ._columns import Array, Column
 from ._tuples import decode_tuple, tuple_parts
+from .errors import WarpdexError
 
 
 class Rows(Sequence[Any]):
@@ -75,7 +77,16 @@ def key_rows(column: Column, key_type: str) -> Rows:
 
 
 def payload_rows(column: Column, kind: str) -> Rows:
-    return Rows(column, bytes)
+    decoders: dict[str, Callable[[bytes], Any]] = {"text": bytes.decode, "json": _parsed}
+    return Rows(column, decoders.get(kind, bytes))
+
+
+def _parsed(payload: bytes) -> Any:
+    # Of a payload that is missing there are no bytes.
+    try:
+        return json.loads(payload) if payload else None
+    except ValueError as error:
+        raise WarpdexError("INTERNAL", "a payload of kind json is no JSON") from error
 
 
 def value_at(column: RowsColumn, i: int) -> Any:

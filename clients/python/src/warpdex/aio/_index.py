@@ -15,13 +15,9 @@ from .._inputs import (
     Keys,
     Payload,
     Payloads,
-    key_column,
-    no_payload,
     number_column,
-    payload_column,
-    single_key,
 )
-from .._kinds import COUNT, DELETE, EXPLAIN, GET, GET_ALL, INSERTS, NEXT, PREVIOUS, WRITE, Kind
+from .._kinds import COUNT, DELETE, EXPLAIN, GET, GET_ALL, INSERTS, NEXT, PREVIOUS
 from .._ranges import ranges_of, scan_call
 from .._writes import WriteOp, insert_op
 from ..errors import LoadCounts, WarpdexError, bad_request
@@ -38,11 +34,9 @@ from ..results import (
 from ._index_calls import Codes, IndexCalls
 from ._load import Batch, LoadSource, bulk_load
 from ._ranges_page import RangesPage
+from ._row_calls import NO_COLUMNS, RowCalls
 from ._scan import ENTRIES, KEYS, VALUES, Scan, ScanOptions
-from ._shared_calls import SharedCalls
 from ._write_batch import WriteBatch
-
-_NO_COLUMNS: Mapping[str, Column] = {}
 
 
 class Index:
@@ -55,7 +49,7 @@ class Index:
     def __init__(self, calls: IndexCalls) -> None:
         self.name = calls.name
         self._calls = calls
-        self._shared = SharedCalls(calls)
+        self._rows = RowCalls(calls)
 
     async def definition(self, *, deadline: float | None = None) -> Mapping[str, Any]:
         """What the index was created as; asked for once."""
@@ -69,22 +63,22 @@ class Index:
 
     async def get(self, key: Key, *, deadline: float | None = None) -> Any:
         """The first payload of a key, or None."""
-        found, i = await self._one(GET, "get", key, deadline)
+        found, i = await self._rows.one(GET, "get", key, deadline)
         return found[i]
 
     async def has(self, key: Key, *, deadline: float | None = None) -> bool:
         """Whether a key has a payload."""
-        counts, i = await self._one(COUNT, "has", key, deadline)
+        counts, i = await self._rows.one(COUNT, "has", key, deadline)
         return bool(counts[i] > 0)
 
     async def count(self, key: Key, *, deadline: float | None = None) -> int:
         """The number of payloads of a key."""
-        counts, i = await self._one(COUNT, "count", key, deadline)
+        counts, i = await self._rows.one(COUNT, "count", key, deadline)
         return int(counts[i])
 
     async def get_all(self, key: Key, *, deadline: float | None = None) -> list[Any]:
         """All payloads of a key, in the order in which they were inserted."""
-        found, i = await self._one(GET_ALL, "get_all", key, deadline)
+        found, i = await self._rows.one(GET_ALL, "get_all", key, deadline)
         payloads: list[Any] = found[i]
         return payloads
 
@@ -98,7 +92,7 @@ class Index:
     ) -> NextEntry | None:
         """The entry after a key, or before it, or None; with `sequence` within the payloads of the key, after that one."""
         sequences = None if sequence is None else [sequence]
-        found, i = await self._one(
+        found, i = await self._rows.one(
             PREVIOUS if reverse else NEXT, "get_next", key, deadline, _sequences(sequences)
         )
         entry: NextEntry | None = found[i]
@@ -106,7 +100,7 @@ class Index:
 
     async def put(self, key: Key, payload: Payload, *, deadline: float | None = None) -> None:
         """Puts a payload in the place of all that the key has."""
-        await self._write_one(WriteOp.REPLACE, "put", key, payload, deadline)
+        await self._rows.write_one(WriteOp.REPLACE, "put", key, payload, deadline)
 
     async def insert(
         self, key: Key, payload: Payload, *, if_exists: str = "add", deadline: float | None = None
@@ -116,7 +110,7 @@ class Index:
         with `"error"` that raises `KEY_EXISTS`. Returns whether the payload is stored.
         """
         op = insert_op(if_exists, ("add", "keep", "error"))
-        code = await self._write_one(op, "insert", key, payload, deadline)
+        code = await self._rows.write_one(op, "insert", key, payload, deadline)
         if code == ResultCode.EXISTS and if_exists == "error":
             raise WarpdexError("KEY_EXISTS", f'key {key!r} is in index "{self.name}" already')
         return code != ResultCode.EXISTS
@@ -126,7 +120,9 @@ class Index:
     ) -> bool:
         """Deletes all payloads of a key or, with `payload`, those that equal it. Returns whether there were any."""
         op = WriteOp.DELETE_KEY if payload is None else WriteOp.DELETE_PAYLOAD
-        return await self._write_one(op, "delete", key, payload, deadline) == ResultCode.DELETED
+        return (
+            await self._rows.write_one(op, "delete", key, payload, deadline) == ResultCode.DELETED
+        )
 
     def batch(self) -> WriteBatch:
         """An ordered mix of writes, which is gathered item by item, and applied as a whole by its `write()`."""
@@ -142,7 +138,7 @@ class Index:
         deadline: float | None = None,
     ) -> GetResult:
         """The first payload of each key; with `sequences` a number for each, from which `get_next_many` goes on."""
-        found: GetResult = await self._many(
+        found: GetResult = await self._rows.many(
             GET,
             keys,
             deadline,
@@ -160,12 +156,12 @@ class Index:
         self, keys: Keys, *, deadline: float | None = None
     ) -> npt.NDArray[np.uint32]:
         """The number of payloads of each key."""
-        counts: npt.NDArray[np.uint32] = await self._many(COUNT, keys, deadline)
+        counts: npt.NDArray[np.uint32] = await self._rows.many(COUNT, keys, deadline)
         return counts
 
     async def get_all_many(self, keys: Keys, *, deadline: float | None = None) -> GetAllResult:
         """All payloads of each key."""
-        found: GetAllResult = await self._many(GET_ALL, keys, deadline)
+        found: GetAllResult = await self._rows.many(GET_ALL, keys, deadline)
         return found
 
     async def get_next_many(
@@ -184,7 +180,7 @@ class Index:
         """
         kind = PREVIOUS if reverse else NEXT
         more = _sequences(sequences)
-        found: NextResult = await self._many(
+        found: NextResult = await self._rows.many(
             kind, keys, deadline, more, strategy=strategy, resolution=resolution
         )
         return found
@@ -198,7 +194,7 @@ class Index:
         deadline: float | None = None,
     ) -> Mapping[str, Any]:
         """How a `get_many` of these keys, one at least and no more than a request takes, would be done, and why."""
-        explanation: Mapping[str, Any] = await self._many(
+        explanation: Mapping[str, Any] = await self._rows.many(
             EXPLAIN, keys, deadline, strategy=strategy, resolution=resolution
         )
         return explanation
@@ -218,7 +214,7 @@ class Index:
         several requests, which says how many of the first items are stored.
         """
         options = {"strategy": strategy, "resolution": resolution}
-        return await self._write_many(INSERTS["replace"], keys, payloads, deadline, **options)
+        return await self._rows.write_many(INSERTS["replace"], keys, payloads, deadline, **options)
 
     async def insert_many(
         self,
@@ -236,7 +232,7 @@ class Index:
         """
         insert_op(if_exists, ("add", "keep"))
         options = {"strategy": strategy, "resolution": resolution}
-        return await self._write_many(INSERTS[if_exists], keys, payloads, deadline, **options)
+        return await self._rows.write_many(INSERTS[if_exists], keys, payloads, deadline, **options)
 
     async def delete_many(
         self,
@@ -252,7 +248,23 @@ class Index:
         Large batches go out as those of `put_many` do.
         """
         options = {"strategy": strategy, "resolution": resolution}
-        return await self._write_many(DELETE, keys, payloads, deadline, **options)
+        return await self._rows.write_many(DELETE, keys, payloads, deadline, **options)
+
+    async def delete_range(
+        self,
+        *,
+        from_: Key | None = None,
+        to: Key | None = None,
+        prefix: Key | None = None,
+        from_exclusive: bool = False,
+        to_exclusive: bool = False,
+        deadline: float | None = None,
+    ) -> int:
+        """Deletes all that a range of keys holds, however much that is, as a whole. Returns how many entries went."""
+        options = ScanOptions(from_, to, prefix, from_exclusive, to_exclusive)
+        info, until = await self._calls.begin(deadline)
+        call = options.range(info).call("deleteRange")
+        return int((await self._calls.ask(info, call, until)).numbers("counts", "u64")[0])
 
     async def bulk_load(
         self,
@@ -332,69 +344,9 @@ class Index:
         answer = await self._calls.ask(info, call, until)
         return RangesPage(self._calls, call, call.count, np.arange(call.count), answer, deadline)
 
-    async def _one(
-        self,
-        kind: Kind,
-        method: str,
-        key: Key,
-        deadline: float | None,
-        more: Mapping[str, Column] = _NO_COLUMNS,
-    ) -> tuple[Any, int]:
-        """Reads of one key. Gives the result of those that share its request, and which is its own."""
-        info, until = await self._calls.begin(deadline)
-        return await self._shared.call(
-            info, kind, {"keys": single_key(key, info, method), **more}, until
-        )
-
-    async def _write_one(
-        self, op: WriteOp, method: str, key: Key, payload: Payload | None, deadline: float | None
-    ) -> int:
-        """Returns the result code. Raises `BAD_REQUEST` for NaN, which is no key."""
-        info, until = await self._calls.begin(deadline)
-        given: Any = [no_payload(info) if op == WriteOp.DELETE_KEY else payload]
-        columns = {
-            "ops": Column(np.array([op], np.uint8)),
-            "keys": single_key(key, info, method),
-            "payloads": payload_column(given, info, 1),
-        }
-        codes, i = await self._shared.call(info, WRITE, columns, until)
-        if codes[i] == ResultCode.REFUSED:
-            raise bad_request(f"{key!r} is no key")
-        return int(codes[i])
-
-    async def _many(
-        self,
-        kind: Kind,
-        keys: Keys,
-        deadline: float | None,
-        more: Mapping[str, Column] = _NO_COLUMNS,
-        **options: Any,
-    ) -> Any:
-        info, until = await self._calls.begin(deadline)
-        column = key_column(keys, info)
-        for name, other in more.items():
-            if other.rows != column.rows:
-                raise bad_request(f"{column.rows} keys came with {other.rows} {name}; each has one")
-        call = kind.call({"keys": column, **more}, **options)
-        return kind.read(await self._calls.ask(info, call, until))
-
-    async def _write_many(
-        self,
-        kind: Kind,
-        keys: Keys,
-        payloads: Payloads | None,
-        deadline: float | None,
-        **options: Any,
-    ) -> Codes:
-        info, until = await self._calls.begin(deadline)
-        columns = {"keys": key_column(keys, info)}
-        if payloads is not None:
-            columns["payloads"] = payload_column(payloads, info, columns["keys"].rows)
-        return await self._calls.write(info, kind.call(columns, **options), until)
-
 
 def _sequences(numbers: Any) -> Mapping[str, Column]:
     """Where a search goes on within the payloads of each key, if it does."""
     if numbers is None:
-        return _NO_COLUMNS
+        return NO_COLUMNS
     return {"sequences": Column(number_column(numbers, "u32", "sequences"))}

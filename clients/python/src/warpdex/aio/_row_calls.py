@@ -1,0 +1,96 @@
+"""Calls that are made of rows, one or many: keys that are read, and items that are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .._columns import Column
+from .._inputs import (
+    Key,
+    Keys,
+    Payload,
+    Payloads,
+    key_column,
+    no_payload,
+    payload_column,
+    single_key,
+)
+from .._kinds import WRITE, Kind
+from .._writes import WriteOp
+from ..errors import bad_request
+from ..results import ResultCode
+from ._index_calls import Codes, IndexCalls
+from ._shared_calls import SharedCalls
+
+NO_COLUMNS: Mapping[str, Column] = {}
+
+
+class RowCalls:
+    """The calls on an index by its keys."""
+
+    def __init__(self, calls: IndexCalls) -> None:
+        self._calls = calls
+        self._shared = SharedCalls(calls)
+
+    async def one(
+        self,
+        kind: Kind,
+        method: str,
+        key: Key,
+        deadline: float | None,
+        more: Mapping[str, Column] = NO_COLUMNS,
+    ) -> tuple[Any, int]:
+        """Reads of one key. Gives the result of those that share its request, and which is its own."""
+        info, until = await self._calls.begin(deadline)
+        return await self._shared.call(
+            info, kind, {"keys": single_key(key, info, method), **more}, until
+        )
+
+    async def write_one(
+        self, op: WriteOp, method: str, key: Key, payload: Payload | None, deadline: float | None
+    ) -> int:
+        """Returns the result code. Raises `BAD_REQUEST` for NaN, which is no key."""
+        info, until = await self._calls.begin(deadline)
+        given: Any = [no_payload(info) if op == WriteOp.DELETE_KEY else payload]
+        columns = {
+            "ops": Column(np.array([op], np.uint8)),
+            "keys": single_key(key, info, method),
+            "payloads": payload_column(given, info, 1),
+        }
+        codes, i = await self._shared.call(info, WRITE, columns, until)
+        if codes[i] == ResultCode.REFUSED:
+            raise bad_request(f"{key!r} is no key")
+        return int(codes[i])
+
+    async def many(
+        self,
+        kind: Kind,
+        keys: Keys,
+        deadline: float | None,
+        more: Mapping[str, Column] = NO_COLUMNS,
+        **options: Any,
+    ) -> Any:
+        info, until = await self._calls.begin(deadline)
+        column = key_column(keys, info)
+        for name, other in more.items():
+            if other.rows != column.rows:
+                raise bad_request(f"{column.rows} keys came with {other.rows} {name}; each has one")
+        call = kind.call({"keys": column, **more}, **options)
+        return kind.read(await self._calls.ask(info, call, until))
+
+    async def write_many(
+        self,
+        kind: Kind,
+        keys: Keys,
+        payloads: Payloads | None,
+        deadline: float | None,
+        **options: Any,
+    ) -> Codes:
+        info, until = await self._calls.begin(deadline)
+        columns = {"keys": key_column(keys, info)}
+        if payloads is not None:
+            columns["payloads"] = payload_column(payloads, info, columns["keys"].rows)
+        return await self._calls.write(info, kind.call(columns, **options), until)
