@@ -36,7 +36,9 @@ export class CountRanges implements ReadOperation<'countRanges'> {
       const counts = scratch.words(count)
       const buffers = { ...arena.bindings, queryHeap, ranges, counts }
       const params = { ranges: count, shape: this.#context.tree.word, isWhole: 0, laneBits: 0 }
-      recorder.dispatch(this.#nodes.count_nodes, buffers, params, count)
+      // Nothing hangs in the nodes of a CSS-tree whose delta is empty.
+      if (arena.tuples.records === arena.sorted?.tuples) recorder.clear(counts, 0, 4 * count)
+      else recorder.dispatch(this.#nodes.count_nodes, buffers, params, count)
       this.#addSorted(work, buffers, params)
       return [{ buffer: counts, bytes: 4 * count }]
     })
