@@ -1,9 +1,10 @@
-import { columnOf } from '../../protocol/columns.js'
+import { type Column, columnOf, valueAt } from '../../protocol/columns.js'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type KeyType, type PayloadKind, tokenWidth } from '../../protocol/types.js'
 import {
   ANYTHING,
+  type Bounds,
   BYTES,
   CALL_OPTIONS,
   type CallOptions,
@@ -14,9 +15,10 @@ import {
 import type { DataCall } from './data-call.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
 import type { KeyEnd, KeyPrefix } from './keys.js'
+import { PageItems, type PageOf } from './page-items.js'
 import { RANGE_ORDER, type RangeOrder, rangeOf } from './ranges.js'
 import { eachEntry, type Part, readBytes, readGroups, readKeys, readPayloads, readTokens } from './reply.js'
-import { KeysPage, ScanPage, ValuesPage } from './results.js'
+import { KeysPage, type KeyVector, ScanPage, ValuesPage } from './results.js'
 
 /** A range of keys, and how to go through it. The deadline is that of each page. */
 export interface ScanOptions<K extends KeyType> extends CallOptions, RangeOrder {
@@ -47,18 +49,22 @@ const SCAN_OPTIONS: Kinds<ScanOptions<KeyType>> = {
 
 const PAGE_ENTRIES = 8192
 
+/** Pages of up to so many entries are asked for together with others of the turn: they take less than a request does. */
+const SHORT_PAGE = 256
+
 /** What a scan goes through: pages, which end at a token, and what lies in them one by one. */
 interface Pages<Page> {
   /** Name of the method that gives it. */
   readonly method: string
   readonly asks: Pick<DataCall, 'withoutKeys' | 'withoutPayloads'>
   readonly read: (parts: readonly Part[], known: KnownIndex, token: Uint8Array) => Page
+  /** The page of one range out of those that were asked for together: entries number `first` to before `end`. */
+  readonly part: (page: Page, first: number, end: number, token: Uint8Array) => Page
 }
 
-interface PageOf<Item> {
-  readonly length: number
+/** A page that a scan can be continued behind. */
+interface ScannedPage<Item> extends PageOf<Item> {
   readonly token: Uint8Array
-  at(i: number): Item
 }
 
 /**
@@ -66,7 +72,7 @@ interface PageOf<Item> {
  * anew. Each page shows the index as of its own request, and every entry that is there all along comes exactly once. Where the name has come to
  * mean another index between two pages, the next one fails with `INDEX_CHANGED`.
  */
-export class Scan<K extends KeyType, Page extends PageOf<Item>, Item> implements AsyncIterable<Item> {
+export class Scan<K extends KeyType, Page extends ScannedPage<Item>, Item> implements AsyncIterable<Item> {
   readonly #calls: IndexCalls
   readonly #options: ScanOptions<K>
   readonly #pages: Pages<Page>
@@ -97,10 +103,8 @@ export class Scan<K extends KeyType, Page extends PageOf<Item>, Item> implements
     }
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
-    for await (const page of this.pages()) {
-      for (let i = 0; i < page.length; i++) yield page.at(i)
-    }
+  [Symbol.asyncIterator](): AsyncIterator<Item, void, undefined> {
+    return new PageItems(this.pages())
   }
 
   /** @param of the index that the pages before were of, if there were any */
@@ -116,16 +120,42 @@ export class Scan<K extends KeyType, Page extends PageOf<Item>, Item> implements
     const tokens = after && columnOf([after], tokenWidth(known.keyType))
     const call = rangeOf(this.#options, limit, known)
     const asked = { ...call, ...asks, columns: { ...call.columns, tokens } }
-    return calls.ask(known, asked, bounds, (parts, of) => {
-      readGroups(parts)
-      const page = read(parts, of, readTokens(parts, of).bytes)
-      const more = readBytes(parts, 'more')[0] === 1
-      if (more && page.length === 0) {
-        throw new WarpdexError('INTERNAL', 'the server sent an empty page and says that there is more')
-      }
-      return { page, more, of }
-    })
+    const ask = (whole: DataCall, known: KnownIndex, bounds: Bounds) =>
+      calls.ask(known, whole, bounds, (parts, of): FetchedPages<Page> => {
+        const offsets = readGroups(parts)
+        const ends = readTokens(parts, of)
+        return { page: read(parts, of, ends.bytes), offsets, ends, more: readBytes(parts, 'more'), of }
+      })
+    const pick = (pages: FetchedPages<Page>, i: number) => this.#pageOf(pages, i)
+    const { from, to } = call.columns
+    // Those that begin and end with the index are told apart by nothing.
+    const isApart = from !== undefined || to !== undefined || tokens !== undefined
+    if (limit <= SHORT_PAGE && isApart) return calls.shared.make(asked, known, bounds, ask, pick)
+    return pick(await ask(asked, known, bounds), 0)
   }
+
+  #pageOf({ page, offsets, ends, more, of }: FetchedPages<Page>, i: number): FetchedPage<Page> {
+    const [first, end] = [offsets[i], offsets[i + 1]]
+    if (more[i] === 1 && first === end) {
+      throw new WarpdexError('INTERNAL', 'the server sent an empty page and says that there is more')
+    }
+    const isWhole = more.length === 1
+    const own = isWhole ? page : this.#pages.part(page, first, end, valueAt(ends, i).slice())
+    return { page: own, more: more[i] === 1, of }
+  }
+}
+
+/** Pages of several scans that were asked for together, one after the other. */
+interface FetchedPages<Page> {
+  readonly page: Page
+  /** Where in it each begins. */
+  readonly offsets: Uint32Array
+  /** The token of each. */
+  readonly ends: Column
+  /** Whether there may be more after each: 1 or 0. */
+  readonly more: Uint8Array
+  /** The index that they are of. */
+  readonly of: KnownIndex
 }
 
 /** A page, and whether there may be more after it. */
@@ -142,6 +172,9 @@ export function entryPages<K extends KeyType, P extends PayloadKind>(): Pages<Sc
     asks: {},
     read: (parts, known, token) =>
       new ScanPage(readKeys<K>(parts, known, eachEntry), readPayloads<P>(parts, known, eachEntry), token),
+    // The part of a column of keys is one of the same type.
+    part: ({ keys, payloads }, first, end, token) =>
+      new ScanPage(keys.subarray(first, end) as KeyVector<K>, payloads.part(first, end), token),
   }
 }
 
@@ -150,6 +183,7 @@ export function keyPages<K extends KeyType>(): Pages<KeysPage<K>> {
     method: 'keys',
     asks: { withoutPayloads: true },
     read: (parts, known, token) => new KeysPage(readKeys<K>(parts, known, eachEntry), token),
+    part: ({ keys }, first, end, token) => new KeysPage(keys.subarray(first, end) as KeyVector<K>, token),
   }
 }
 
@@ -158,5 +192,6 @@ export function valuePages<P extends PayloadKind>(): Pages<ValuesPage<P>> {
     method: 'values',
     asks: { withoutKeys: true },
     read: (parts, known, token) => new ValuesPage(readPayloads<P>(parts, known, eachEntry), token),
+    part: ({ payloads }, first, end, token) => new ValuesPage(payloads.part(first, end), token),
   }
 }

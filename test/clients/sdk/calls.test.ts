@@ -274,6 +274,35 @@ t.test('scans go from page to page by tokens', async (t) => {
   t.equal(server.of('scan').length, scans + 1, 'pages that are not wanted are not asked for')
 })
 
+t.test('short scans of a turn share a request', async (t) => {
+  const { client, server } = await open(t, numbers)
+  const index = client.index<'u32', 'u32'>('numbers')
+  const keys = Uint32Array.from({ length: 60 }, (_, i) => i)
+  await index.putMany(keys, keys)
+  const found = async (from: number, limit: number) => {
+    const seen: number[] = []
+    for await (const { key, payload } of index.entries({ from, to: from + 5, limit, pageSize: 3 })) {
+      t.equal(key, payload)
+      seen.push(key)
+    }
+    return seen
+  }
+  t.strictSame(await Promise.all([0, 57, 90, 10].map((from) => found(from, 9))), [
+    [0, 1, 2, 3, 4, 5],
+    [57, 58, 59],
+    [],
+    [10, 11, 12, 13, 14, 15],
+  ])
+  t.equal(server.of('scan').length, 2, 'a request for all first pages, and one for those that follow')
+  const both = index.entries({ from: 7, limit: 2 })[Symbol.asyncIterator]()
+  const steps = await Promise.all([both.next(), both.next(), both.next()])
+  t.match(
+    steps,
+    [{ value: { key: 7 } }, { value: { key: 8 } }, { done: true }],
+    'steps that nobody waited for',
+  )
+})
+
 t.test('getNext continues after a key, or within it', async (t) => {
   const { client } = await open(t, numbers)
   const index = client.index<'u32', 'u32'>('numbers')
