@@ -17,6 +17,8 @@ class Relay:
         self._target = urlsplit(url)
         self._writers: set[asyncio.StreamWriter] = set()
         self.connections = 0
+        #: Whether a client that says how often it was redirected is redirected once, as a server does that has several threads.
+        self.redirects = False
         self.cut_before: Callable[[], bool] = lambda: False
         self.cut_after: Callable[[], bool] = lambda: False
 
@@ -37,10 +39,17 @@ class Relay:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        head = await reader.readuntil(b"\r\n\r\n")
+        if self.redirects and b"redirected=0" in head:
+            writer.write(b"HTTP/1.1 307 Temporary Redirect\r\nLocation: ?redirected=1\r\n")
+            writer.write(b"Content-Length: 0\r\nConnection: close\r\n\r\n")
+            await writer.drain()
+            return writer.close()
         far_reader, far_writer = await asyncio.open_connection(
             self._target.hostname, self._target.port
         )
         self._writers |= {writer, far_writer}
+        far_writer.write(head)
         await asyncio.gather(
             self._pass_on(reader, far_writer, lambda: self.cut_before()),
             self._pass_on(far_reader, writer, lambda: self.cut_after()),

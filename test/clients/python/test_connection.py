@@ -52,6 +52,12 @@ class Connections(AsyncWithServer):
             self.assertEqual(told, ["CONNECTION_LOST", "back"] * 3)
             self.assertEqual(relay.connections, 4)
 
+    async def test_a_server_may_redirect_to_itself(self) -> None:
+        async with Relay(URL) as relay:
+            relay.redirects = True
+            client = await self.open(relay.url)
+            self.assertEqual((client.server["protocol"], relay.connections), (2, 2))
+
     async def test_reads_are_sent_again_and_what_creates_is_not(self) -> None:
         async with Relay(URL) as relay:
             client = await self.open(relay.url)

@@ -83,6 +83,9 @@ def _explained(error: Exception, url: str, token: str | None) -> WarpdexError:
     if status == 503:
         full = "HTTP 503: the server is starting, stopping, or has as many clients as it takes"
         return connection_lost(f"no connection to {url}: {full}")
+    if isinstance(error, ssl.SSLCertVerificationError):
+        advice = "give the certificate that vouches for the server's as `ca`"
+        return connection_lost(f"no connection to {url}: {error}; {advice}")
     if status is None and isinstance(error, (ValueError, websockets.exceptions.InvalidURI)):
         right = "ws://127.0.0.1:7070, or of a Unix socket ws+unix:/run/warpdex.sock"
         return bad_request(f"{url!r} is no address of a server ({error}); one is {right}")
