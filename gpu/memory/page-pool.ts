@@ -64,7 +64,9 @@ export class PagePool {
   /** Runs that may be moved; undefined where none are unless they grow. */
   #movable: (() => Iterable<PageRun>) | undefined
   #isWaiting = false
-  /** Of sorts of which it did no good to empty a slab, how many pages were scattered then: as long as that is so, no other one is emptied. */
+  /** How often owners have taken pages or given them back. */
+  #changes = 0
+  /** Of sorts of which it did no good to empty a slab, the changes until then: without others no further one is emptied. */
   readonly #futile = new Map<SlabSort, number>()
 
   constructor(maker: SlabMaker) {
@@ -81,6 +83,7 @@ export class PagePool {
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   allocate(sort: SlabSort, bytes: number, label: string): PageRun {
+    this.#changes++
     const pages = this.#take(sort, bytes, label, false)
     this.#clear(pages, pagesFor(bytes))
     const run = new PageRun(label, pages, bytes, (given) => this.#release(given))
@@ -94,6 +97,7 @@ export class PagePool {
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
   resize(run: PageRun, bytes: number, usedBytes: number): void {
+    this.#changes++
     const { slab, firstPage: first } = run
     const [before, after] = [pagesFor(run.size), pagesFor(bytes)]
     if (after <= before) {
@@ -221,6 +225,7 @@ export class PagePool {
     const { slab, firstPage, size } = run
     // A run may be given back twice, as a buffer may be destroyed twice.
     if (!slab.runs.delete(run)) return
+    this.#changes++
     slab.free.release(firstPage, pagesFor(size))
     if (slab.runs.size === 0) this.#awaitUse(slab)
     this.#lookAfter()
@@ -228,7 +233,7 @@ export class PagePool {
 
   /** Gives a slab back that nobody is going to use for long; keeps what the reserve would lack without it. */
   #awaitUse(slab: Slab): void {
-    slab.scatteredBefore = undefined
+    slab.closing = undefined
     const giveBack = () => {
       if (this.#missing(slab.sort, slab) === 0) this.#destroyUnused(slab)
     }
@@ -289,10 +294,11 @@ export class PagePool {
 
   /** Empties a slab where free pages are scattered, as far as its runs may be moved, a part at a time. */
   #gather(sort: SlabSort): void {
+    if (this.#movable === undefined) return
     const slabs = this.#slabs[sort]
     const slab = slabs.find(({ isClosing }) => isClosing) ?? this.#close(slabs)
-    if (slab === undefined || this.#movable === undefined) return
-    const before = slab.scatteredBefore ?? 0
+    if (slab === undefined) return
+    const { closing } = slab
     const recorder = this.#maker.record()
     let moved = 0
     for (const run of this.#movable()) {
@@ -301,7 +307,7 @@ export class PagePool {
       const count = pagesFor(run.size)
       const pages = this.#find(sort, count, false) ?? this.#findAhead(sort, count, run.label)
       if (pages === undefined) {
-        slab.scatteredBefore = undefined
+        slab.closing = undefined
         break
       }
       pages.slab.use(pages.first, count)
@@ -311,8 +317,8 @@ export class PagePool {
     }
     recorder.submit()
     if (!slab.isClosing) {
-      const after = scatteredPages(slabs)
-      if (after >= before) this.#futile.set(sort, after)
+      const isFutile = closing?.changes === this.#changes && scatteredPages(slabs) >= closing.scattered
+      if (isFutile) this.#futile.set(sort, this.#changes)
       if (slab.runs.size === 0 && this.#missing(sort, slab) === 0) this.#destroyUnused(slab)
     } else if (moved === 0) {
       setTimeout(() => this.#lookAfter(), MOVE_AGAIN_MS).unref()
@@ -321,10 +327,9 @@ export class PagePool {
 
   /** Begins to empty a slab, if one is to be. */
   #close(slabs: readonly Slab[]): Slab | undefined {
-    const scattered = scatteredPages(slabs)
     const slab = slabToEmpty(slabs)
-    if (slab === undefined || scattered === this.#futile.get(slab.sort)) return undefined
-    slab.scatteredBefore = scattered
+    if (slab === undefined || this.#futile.get(slab.sort) === this.#changes) return undefined
+    slab.closing = { scattered: scatteredPages(slabs), changes: this.#changes }
     return slab
   }
 

@@ -34,8 +34,8 @@ export class Slab {
   readonly free: FreePages
   /** What is handed out. */
   readonly runs = new Set<PageRun>()
-  /** While it is being emptied, how many free pages of its sort were scattered when that began. */
-  scatteredBefore: number | undefined
+  /** While it is being emptied: free pages of its sort that were scattered when that began, and changes that its pool had seen by then. */
+  closing: { readonly scattered: number; readonly changes: number } | undefined
   /** Gives it back when it is long unused. */
   unusedTimer: NodeJS.Timeout | undefined
   /** Pages that were handed out at any time: those behind them are zero. */
@@ -51,7 +51,7 @@ export class Slab {
 
   /** Whether it is being emptied: it takes no more runs. */
   get isClosing(): boolean {
-    return this.scatteredBefore !== undefined
+    return this.closing !== undefined
   }
 
   /** Notes that pages are handed out; how many of them somebody had before. */
