@@ -164,9 +164,13 @@ export class PagePool {
     }
   }
 
+  /** Slabs that nobody uses come last, so that they can be given back. */
   #find(sort: SlabSort, pages: number, grows: boolean, alsoClosing = false): Pages | undefined {
-    for (const slab of this.#slabs[sort]) {
-      if (slab.free.count < pages || (slab.isClosing && !alsoClosing)) continue
+    const slabs = this.#slabs[sort].filter(
+      ({ free, isClosing }) => free.count >= pages && (alsoClosing || !isClosing),
+    )
+    const unused = slabs.filter(({ runs }) => runs.size === 0)
+    for (const slab of [...slabs.filter(({ runs }) => runs.size > 0), ...unused]) {
       const first = slab.free.take(pages, grows)
       if (first !== undefined) return { slab, first }
     }
