@@ -312,8 +312,14 @@ export class Client {
     const turns = names
       .map((name) => this.#indexes.get(name)?.calls.turn(bounds))
       .filter((turn) => turn !== undefined)
-    // A failure is told to the calls that need what they waited for.
-    if (turns.length > 0) await Promise.allSettled(turns)
+    for (const turn of turns) {
+      try {
+        // One by one: whoever waits for them all together goes on later, and is overtaken by calls that were made after it.
+        await turn
+      } catch {
+        // Told to the calls that need what they waited for.
+      }
+    }
     return (await this.#connection.request(op, fields, sections, bounds)).fields
   }
 }
