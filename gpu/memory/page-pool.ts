@@ -15,6 +15,9 @@ const MOVED_AT_ONCE = 2 ** 24
 /** Runs that could not be moved because somebody used them are looked at again after so long. */
 const MOVE_AGAIN_MS = 1000
 
+/** Slabs that are emptied although that did no good to the one before: what does not fit one may have to go before another can. */
+const MOST_FUTILE = 4
+
 /** What a pool needs of its device. */
 export interface SlabMaker {
   /** Bytes of the largest slab that is made ahead of need. */
@@ -66,8 +69,8 @@ export class PagePool {
   #isWaiting = false
   /** How often owners have taken pages or given them back. */
   #changes = 0
-  /** Of sorts of which it did no good to empty a slab, the changes until then: without others no further one is emptied. */
-  readonly #futile = new Map<SlabSort, number>()
+  /** Of sorts of which it did no good to empty slabs, how many these were since the last of so many changes. */
+  readonly #futile = new Map<SlabSort, { readonly changes: number; readonly slabs: number }>()
 
   constructor(maker: SlabMaker) {
     this.#maker = maker
@@ -322,17 +325,22 @@ export class PagePool {
     recorder.submit()
     if (!slab.isClosing) {
       const isFutile = closing?.changes === this.#changes && scatteredPages(slabs) >= closing.scattered
-      if (isFutile) this.#futile.set(sort, this.#changes)
+      if (isFutile) this.#futile.set(sort, { changes: this.#changes, slabs: this.#futileSlabs(sort) + 1 })
       if (slab.runs.size === 0 && this.#missing(sort, slab) === 0) this.#destroyUnused(slab)
     } else if (moved === 0) {
       setTimeout(() => this.#lookAfter(), MOVE_AGAIN_MS).unref()
     }
   }
 
+  #futileSlabs(sort: SlabSort): number {
+    const futile = this.#futile.get(sort)
+    return futile?.changes === this.#changes ? futile.slabs : 0
+  }
+
   /** Begins to empty a slab, if one is to be. */
   #close(slabs: readonly Slab[]): Slab | undefined {
     const slab = slabToEmpty(slabs)
-    if (slab === undefined || this.#futile.get(slab.sort) === this.#changes) return undefined
+    if (slab === undefined || this.#futileSlabs(slab.sort) >= MOST_FUTILE) return undefined
     slab.closing = { scattered: scatteredPages(slabs), changes: this.#changes }
     return slab
   }
