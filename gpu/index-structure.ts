@@ -285,6 +285,11 @@ export interface IndexStructure {
   readonly background: Promise<WarpdexError | undefined> | undefined
   /** An image in host memory, as of the last applied write. Nothing is written before it is there. */
   image(): Promise<StructureImage>
+  /**
+   * A structure of its own with all that this one holds, on its device. Nothing is written before it is there.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   */
+  copy(): Promise<IndexStructure>
   /** All that it holds as of the last applied write; later writes do not change it. `loadEntries` brings it back. */
   entries(): Promise<StructureEntries>
   /**

@@ -32,7 +32,7 @@ import { INSERT_MODES, type InsertMode } from './types.js'
  * A data frame, all of it little-endian:
  *
  *   0        4    5     6      7     8         16       20      24      28      32      36         40        48
- *   | 0 u32  | op | str | res  | n   | id u64  | handle | gen   | flags | count | limit | deadline | write id | n entries | columns
+ *   | 0 u32  | op | str | res  | n   | id u64  | handle | gen   | flags | count | limit | deadline | number   | n entries | columns
  *
  * An entry is 12 bytes: kind u8, type u8, 0 u16, bytes of the offsets u32 (0: none), bytes of the values u32. Columns follow in the order of
  * their entries, each part at a multiple of 8: first its offsets, then its values. Zeros fill the gaps. A control frame begins with the
@@ -54,7 +54,8 @@ const AT = {
   count: 28,
   limit: 32,
   deadline: 36,
-  writeId: 40,
+  /** The write id of a write, or of a read its version. */
+  number: 40,
 } as const
 
 const FLAGS = {
@@ -66,11 +67,13 @@ const FLAGS = {
   withSequences: 32,
   withoutKeys: 64,
   withoutPayloads: 128,
+  version: 1024,
+  opensVersion: 2048,
 } as const
 /** The insert mode is a number in these bits. */
 const MODE_SHIFT = 8
 const MODE_MASK = 3 << MODE_SHIFT
-const KNOWN_FLAGS = 255 | MODE_MASK
+const KNOWN_FLAGS = 255 | FLAGS.version | FLAGS.opensVersion | MODE_MASK
 
 /**
  * A frame for a request, in one piece.
@@ -200,9 +203,11 @@ function readDataRequest(
     withSequences: (flags & FLAGS.withSequences) !== 0,
     withoutKeys: (flags & FLAGS.withoutKeys) !== 0,
     withoutPayloads: (flags & FLAGS.withoutPayloads) !== 0,
+    opensVersion: (flags & FLAGS.opensVersion) !== 0,
     mode: modeOf(flags),
     traversal: traversalOf(frame),
-    writeId: (flags & FLAGS.writeId) === 0 ? undefined : readWhole(view, AT.writeId, 'write id'),
+    writeId: (flags & FLAGS.writeId) === 0 ? undefined : readWhole(view, AT.number, 'write id'),
+    version: (flags & FLAGS.version) === 0 ? undefined : readWhole(view, AT.number, 'version'),
     columns: readColumns(frame, view),
   }
   checkOperation(request)
@@ -255,7 +260,7 @@ function traversalOf(frame: Uint8Array): Traversal | undefined {
 }
 
 function flagsOf(request: SentRequest): number {
-  const { reverse, fromExclusive, toExclusive, writeId, mode = INSERT_MODES[0] } = request
+  const { reverse, fromExclusive, toExclusive, writeId, version, mode = INSERT_MODES[0] } = request
   return (
     (reverse ? FLAGS.reverse : 0) |
     (fromExclusive ? FLAGS.fromExclusive : 0) |
@@ -264,6 +269,8 @@ function flagsOf(request: SentRequest): number {
     (request.withoutKeys ? FLAGS.withoutKeys : 0) |
     (request.withoutPayloads ? FLAGS.withoutPayloads : 0) |
     (writeId === undefined ? 0 : FLAGS.writeId) |
+    (version === undefined ? 0 : FLAGS.version) |
+    (request.opensVersion ? FLAGS.opensVersion : 0) |
     (INSERT_MODES.indexOf(mode) << MODE_SHIFT)
   )
 }
@@ -275,7 +282,7 @@ function writeHead(frame: Uint8Array, message: SentRequest | DataReply, flags: n
   writeWhole(view, AT.id, id)
   view.setUint32(AT.flags, flags, true)
   if ('handle' in message) {
-    const { traversal, writeId = 0 } = message
+    const { traversal, version = 0, writeId = version } = message
     if (traversal !== undefined) {
       frame[AT.strategy] = STRATEGIES.indexOf(traversal.strategy) + 1
       frame[AT.resolution] = traversal.resolution ? RESOLUTIONS.indexOf(traversal.resolution) + 1 : 0
@@ -285,7 +292,7 @@ function writeHead(frame: Uint8Array, message: SentRequest | DataReply, flags: n
     view.setUint32(AT.count, message.count, true)
     view.setUint32(AT.limit, message.limit ?? 0, true)
     view.setUint32(AT.deadline, message.deadline ?? 0, true)
-    writeWhole(view, AT.writeId, writeId)
+    writeWhole(view, AT.number, writeId)
   }
   const keyType = ('keyType' in message && message.keyType) || 'bytes'
   let at = HEAD_BYTES

@@ -21,7 +21,7 @@ export const DATA_OPS = [
 ] as const
 export type DataOp = (typeof DATA_OPS)[number]
 
-/** Columns by kind, from 1 on. Kinds 32 to 39 are kept for sequence, read version, log position, expiry, conditions and handles. */
+/** Columns by kind, from 1 on. Kinds 32 to 39 are kept for sequence, log position, expiry, conditions and handles. */
 export const COLUMNS = [
   'keys',
   'from',
@@ -83,6 +83,10 @@ export interface DataOptions {
   readonly traversal?: Traversal | undefined
   /** A write of the same client with the same number is applied once, however often it is sent. */
   readonly writeId?: number | undefined
+  /** The read version of the same client to read. */
+  readonly version?: number | undefined
+  /** Whether a scan opens that version for its further pages, if it has more than it returns. */
+  readonly opensVersion?: boolean | undefined
 }
 
 /** Which index is meant: the id under which it is stored, and how often its name has come to mean something else. */
@@ -122,21 +126,30 @@ interface Operation {
 }
 
 export const OPERATIONS: { readonly [Op in DataOp]: Operation } = {
-  get: { needs: ['keys'], may: [], options: ['withSequences', 'traversal'] },
-  getAll: { needs: ['keys'], may: [], options: [] },
-  count: { needs: ['keys'], may: [], options: [] },
-  getNext: { needs: ['keys'], may: ['sequences'], options: ['reverse', 'traversal'] },
+  get: { needs: ['keys'], may: [], options: ['withSequences', 'traversal', 'version'] },
+  getAll: { needs: ['keys'], may: [], options: ['version'] },
+  count: { needs: ['keys'], may: [], options: ['version'] },
+  getNext: { needs: ['keys'], may: ['sequences'], options: ['reverse', 'traversal', 'version'] },
   scan: {
     needs: [],
     may: ['from', 'to', 'tokens'],
-    options: ['limit', 'reverse', 'fromExclusive', 'toExclusive', 'withoutKeys', 'withoutPayloads'],
+    options: [
+      'limit',
+      'reverse',
+      'fromExclusive',
+      'toExclusive',
+      'withoutKeys',
+      'withoutPayloads',
+      'version',
+      'opensVersion',
+    ],
   },
   explain: { needs: ['keys'], may: [], options: ['traversal'] },
   insert: { needs: ['keys', 'payloads'], may: [], options: ['mode', 'writeId', 'traversal'] },
   delete: { needs: ['keys'], may: ['payloads'], options: ['writeId', 'traversal'] },
   write: { needs: ['keys', 'ops'], may: ['payloads'], options: ['writeId', 'traversal'] },
   load: { needs: ['keys', 'payloads'], may: ['after'], options: ['mode', 'writeId'] },
-  countRanges: { needs: [], may: ['from', 'to'], options: ['fromExclusive', 'toExclusive'] },
+  countRanges: { needs: [], may: ['from', 'to'], options: ['fromExclusive', 'toExclusive', 'version'] },
   deleteRange: { needs: [], may: ['from', 'to'], options: ['fromExclusive', 'toExclusive', 'writeId'] },
 }
 
@@ -171,8 +184,9 @@ export function checkOperation(request: DataRequest): void {
   }
   for (const option of OPTIONS) {
     const value = request[option]
-    // A write id may be 0.
-    const isGiven = option === 'writeId' ? value !== undefined : Boolean(value) && value !== INSERT_MODES[0]
+    // These may be 0.
+    const isNumber = option === 'writeId' || option === 'version'
+    const isGiven = isNumber ? value !== undefined : Boolean(value) && value !== INSERT_MODES[0]
     if (isGiven && !takes.includes(option)) throw badRequest(`${op} takes no ${option}`)
   }
 }
@@ -188,4 +202,6 @@ const OPTIONS: readonly (keyof DataOptions)[] = [
   'mode',
   'traversal',
   'writeId',
+  'version',
+  'opensVersion',
 ]

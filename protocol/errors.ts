@@ -21,6 +21,7 @@ export const ERROR_CODES = [
   'RELATION_EXISTS',
   'INDEX_CHANGED',
   'KEY_EXISTS',
+  'VERSION_GONE',
 ] as const
 
 export type ErrorCode = (typeof ERROR_CODES)[number]

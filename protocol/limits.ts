@@ -124,6 +124,19 @@ export const LIMITS = {
   writeIdHours: 24,
   /** Bytes that one transaction on disk takes: a frame's batch with all that is derived from it. LMDB is known to crash past 200 MB. */
   transactionBytes: 160 * MIB,
+  /** Read versions that are open at a time: each may have indexes copied. */
+  versions: 4096,
+  /** Seconds after its last use for which a read version stays unless its client says otherwise. */
+  versionSeconds: 60,
+  /** The same of one that a scan has opened: whoever goes through entries may do something slow with those of a page. */
+  scanVersionSeconds: 600,
+  /** The most that a client may ask for: copies of what was written to meanwhile stay as long. */
+  versionSecondsMost: 3600,
+  /**
+   * Bytes of all copies that are made for read versions; on a software adapter a quarter of the machine's memory at most. They are paged out to
+   * the host, which has to have room for them, too.
+   */
+  versionBytes: 16_384 * MIB,
   /** Operators of one query: far more than anyone writes, and each takes steps of its own on the device. */
   queryNodes: 256,
   /** Levels of a query's operators and expressions, which are gone through by recursion. */

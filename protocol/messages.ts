@@ -67,6 +67,13 @@ const PARSERS = {
     // Rows at most; a reply may have fewer, since it has a limit.
     limit: r.whole('limit', 0, LIMITS.batchItems),
   }),
+  // Later requests of the same client may read what there is at this moment, by the number that it gives it.
+  openVersion: (r) => ({
+    version: r.whole('version'),
+    // After its last use.
+    seconds: r.optionalWhole('seconds', 1, LIMITS.versionSecondsMost) ?? LIMITS.versionSeconds,
+  }),
+  closeVersion: (r) => ({ version: r.whole('version') }),
   stats: target,
   snapshot: target,
   // The name is that of the folder to make among the server's backups; by default it tells the time.

@@ -84,6 +84,8 @@ export interface ReplyFields {
   readonly renameIndex: NoFields
   readonly swapIndexes: NoFields
   readonly listIndexes: { readonly indexes: readonly IndexDefinition[] }
+  readonly openVersion: NoFields
+  readonly closeVersion: { readonly closed: boolean }
   readonly stats: {
     readonly server: Readonly<Record<string, unknown>>
     readonly indexes: readonly IndexStats[]

@@ -42,17 +42,16 @@ export class RequestReader {
   }
 
   whole(name: string, least = 0, most: number = Number.MAX_SAFE_INTEGER): number {
-    const value = this.optionalWhole(name) ?? this.#missing(name)
-    return value >= least && value <= most
-      ? value
-      : this.#refuse(name, `a whole number from ${least} to ${most}`)
+    return this.optionalWhole(name, least, most) ?? this.#missing(name)
   }
 
-  optionalWhole(name: string): number | undefined {
+  optionalWhole(name: string, least = 0, most: number = Number.MAX_SAFE_INTEGER): number | undefined {
     const value = this.#field(name)
-    if (value === undefined || (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0))
-      return value
-    return this.#refuse(name, 'a whole number from 0 to 2^53 - 1')
+    if (value === undefined) return undefined
+    const isWhole = typeof value === 'number' && Number.isSafeInteger(value)
+    if (isWhole && value >= least && value <= most) return value
+    const end = most === Number.MAX_SAFE_INTEGER ? '2^53 - 1' : most
+    return this.#refuse(name, `a whole number from ${least} to ${end}`)
   }
 
   indexName(name: string): string {

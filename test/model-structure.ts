@@ -246,6 +246,13 @@ export class ModelStructure implements IndexStructure {
     }
   }
 
+  async copy(): Promise<ModelStructure> {
+    const copy = new ModelStructure(this.shape)
+    for (const [rank, { nextSequence, entries }] of this.#keys)
+      copy.#keys.set(rank, { nextSequence, entries: [...entries] })
+    return copy
+  }
+
   async entries(): Promise<StructureEntries> {
     const { keys, payloads } = this.stats()
     const columns: NamedColumn[] = []

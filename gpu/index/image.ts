@@ -2,6 +2,7 @@ import type { Device } from '../device/device.js'
 import type { StructureImage } from '../index-structure.js'
 import { fillRegion, hostParts, partsOf } from '../memory/image-parts.js'
 import { Arena } from './arena.js'
+import { needOf } from './arena-copy.js'
 import type { TreeShape } from './layout.js'
 import type { TreeTotals } from './totals.js'
 
@@ -26,14 +27,7 @@ export async function arenaFromImage(
   mostBytes?: number,
 ): Promise<{ arena: Arena; totals: TreeTotals }> {
   const number = (name: string) => Number(image.meta[name])
-  const need = {
-    nodes: number('nodes'),
-    tuples: number('tuples'),
-    extentWords: number('extents'),
-    ...(shape.form === undefined ? {} : { keyWords: number('heap') }),
-    ...(shape.conditions.css ? { sorted: number('sorted') } : {}),
-  }
-  const arena = await Arena.create(device, shape, need, mostBytes)
+  const arena = await Arena.create(device, shape, needOf(shape, number), mostBytes)
   try {
     const readPart = partsOf(image)
     for (const [name, region] of arena.regions) {

@@ -16,6 +16,7 @@ import type {
   WriteBatch,
 } from '../index-structure.js'
 import type { Arena } from './arena.js'
+import { copyArena } from './arena-copy.js'
 import { columnSource, type ItemSource } from './batch/items.js'
 import { structureEntries } from './entries/structure-entries.js'
 import { arenaFromImage } from './image.js'
@@ -27,7 +28,7 @@ import { partsFor } from './parts.js'
 import { NOTHING_FOUND } from './read/nothing-found.js'
 import { askedFor, keyCount, type ReadOperation } from './read/read-operation.js'
 import { deviceReads } from './read/reads.js'
-import { NOTHING } from './totals.js'
+import { NOTHING, type TreeTotals } from './totals.js'
 import { TreeState } from './tree-state.js'
 import type { CutPlace, CutSide } from './write/cut.js'
 
@@ -77,16 +78,28 @@ export class PrefixTree extends TreeState implements IndexStructure {
     const parts = await partsFor(device, shape)
     if (image.meta.keys === 0) return new PrefixTree(device, shape, parts)
     const { arena, totals } = await arenaFromImage(device, treeShape(shape), image, mostBytes)
-    const tree = new PrefixTree(device, shape, parts)
-    tree.own(arena, totals)
+    return new PrefixTree(device, shape, parts).#with(arena, totals)
+  }
+
+  /** Takes over an arena whose separators and top are to be made; it is given back where that fails. */
+  async #with(arena: Arena, totals: TreeTotals): Promise<PrefixTree> {
+    this.own(arena, totals)
     try {
-      await parts.tops?.provide(arena, totals.keys)
-      parts.separators?.provide(arena)
-      return tree
+      await this.parts.tops?.provide(arena, totals.keys)
+      this.parts.separators?.provide(arena)
+      return this
     } catch (error) {
-      tree.destroy()
+      this.destroy()
       throw error
     }
+  }
+
+  async copy(): Promise<PrefixTree> {
+    const { searchable: arena, totals } = this
+    const tree = new PrefixTree(this.device, this.shape, this.parts)
+    if (arena === undefined || totals.keys === 0) return tree
+    const copied = await arena.during(() => copyArena(this.device, treeShape(this.shape), arena))
+    return tree.#with(copied, totals)
   }
 
   async read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns): Promise<ReadResults[Op]> {

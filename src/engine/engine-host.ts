@@ -7,6 +7,7 @@ import type { DeviceBudget } from './device-budget.js'
 import type { FairTurns } from './fair-turns.js'
 import type { ReplayProgress } from './loader.js'
 import type { Index } from './named-index.js'
+import type { ReadVersions } from './read-versions.js'
 import type { Registry } from './registry.js'
 import type { StructureFactory } from './structures.js'
 
@@ -18,6 +19,7 @@ export interface EngineHost {
   readonly calibrator: Calibrator<'traversalCosts'>
   /** In which large reads of all indexes go to the device. */
   readonly turns: FairTurns
+  readonly versions: ReadVersions
   /** All indexes, those over columns of relations among them. */
   readonly indexes: Registry<Index>
   /** Bytes of the log of an index or a relation after which a snapshot is due. */

@@ -2,6 +2,7 @@ import type { SlabFigures } from '../../gpu/memory/page-pool.js'
 import type { BackupProgress, IndexStats } from '../../protocol/replies.js'
 import type { QueryFigures } from '../query/queries.js'
 import type { RelationFacts } from './named-relation.js'
+import type { VersionFigures } from './read-versions.js'
 
 export interface ServerStats {
   readonly version: string
@@ -22,6 +23,7 @@ export interface ServerStats {
   /** Bytes of payloads of kind `bytes` in memory. */
   readonly cachedPayloadBytes: number
   readonly queries: QueryFigures
+  readonly versions: VersionFigures
   /** How far the backup is that is being made, in bytes. */
   readonly backup?: BackupProgress
 }

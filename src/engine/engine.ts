@@ -26,7 +26,7 @@ import { FairTurns } from './fair-turns.js'
 import { LiveDevice, type LiveDeviceHost } from './live-device.js'
 import type { Index, PagedStats } from './named-index.js'
 import type { Relation } from './named-relation.js'
-
+import { mostVersionBytes, ReadVersions } from './read-versions.js'
 import { Registry } from './registry.js'
 import type { SlabMap } from './slab-map.js'
 import { prefixTrees } from './structures.js'
@@ -63,6 +63,7 @@ export class Engine extends Catalog {
         structures.calibrate?.(device, stop),
       ),
       turns: new FairTurns(LIMITS.readsUnderWay),
+      versions: new ReadVersions(options.clock ?? SYSTEM_CLOCK, mostVersionBytes(device.facts.software)),
       indexes: new Registry<Index>(),
       snapshotLogBytes: options.snapshotLogBytes ?? SNAPSHOT_LOG_BYTES,
       device: () => this.#device.current,
@@ -112,6 +113,11 @@ export class Engine extends Catalog {
     return this.closing === undefined ? this.#device.interruption : 'the server is shutting down'
   }
 
+  /** Moments that clients go on reading. */
+  get versions(): ReadVersions {
+    return this.host.versions
+  }
+
   /** What the engine computes on. */
   get adapter(): AdapterFacts {
     return this.#device.adapter
@@ -143,6 +149,7 @@ export class Engine extends Catalog {
         storeBytes: store.bytes,
         cachedPayloadBytes: store.payloads.cachedBytes,
         queries: this.queries.figures,
+        versions: this.host.versions.figures,
         ...(this.#backup === undefined ? {} : { backup: this.#backup }),
       },
       indexes: name === undefined ? all : [this.index(name).stats()],
@@ -260,7 +267,7 @@ export class Engine extends Catalog {
       return each.close().finally(() => this.#unclosed.delete(name))
     }
     const { indexes, store } = this.host
-    const closings = this.stored.all().map(close)
+    const closings = [this.host.versions.end(), ...this.stored.all().map(close)]
     // What is still appended to a relation goes to its indexes too.
     const first = Promise.allSettled(closings)
     for (const index of indexes.all())
@@ -301,6 +308,7 @@ export class Engine extends Catalog {
       },
       move: () => {
         this.kept.lose()
+        void this.host.versions.end()
         // Every rebuild reports a failure itself.
         const own = this.host.indexes.all().filter(({ isDerived }) => !isDerived)
         return Promise.all([...own, ...this.stored.all()].map((each) => each.rebuild()))

@@ -7,6 +7,8 @@ import { SnapshotUpkeep, type SnapshotUpkeepOptions } from './snapshot-upkeep.js
 interface UpkeepOptions extends SnapshotUpkeepOptions<PagedStructure<IndexStructure>> {
   /** Whether its payloads are of kind `bytes`. */
   readonly hasRows: boolean
+  /** Whether there are copies of the index, which may have entries that it lacks. */
+  readonly isCopied: () => boolean
   /** Runs a task in the index's turn with nothing else beside it; not where the index is paged out. */
   readonly betweenWrites: (task: (structure: IndexStructure) => Promise<unknown>) => Promise<void>
   /** Runs a task that needs device memory, once more if others can make way for it. */
@@ -27,6 +29,7 @@ export class IndexUpkeep extends SnapshotUpkeep<PagedStructure<IndexStructure>> 
   readonly #reclaimer: PayloadReclaimer | undefined
   readonly #betweenWrites: UpkeepOptions['betweenWrites']
   readonly #withRoom: UpkeepOptions['withRoom']
+  readonly #isCopied: () => boolean
   /** Writes to let pass before a compaction is tried again, and how many they were the last time. */
   #writesToWait = 0
   #patience = 0
@@ -36,7 +39,8 @@ export class IndexUpkeep extends SnapshotUpkeep<PagedStructure<IndexStructure>> 
 
   constructor(options: UpkeepOptions) {
     super(options)
-    const { store, id, hasRows, betweenWrites, withRoom } = options
+    const { store, id, hasRows, isCopied, betweenWrites, withRoom } = options
+    this.#isCopied = isCopied
     this.#betweenWrites = betweenWrites
     this.#withRoom = withRoom
     this.#reclaimer = hasRows ? new PayloadReclaimer(store, id) : undefined
@@ -127,6 +131,11 @@ export class IndexUpkeep extends SnapshotUpkeep<PagedStructure<IndexStructure>> 
   override async stop(): Promise<void> {
     this.#clearStream()
     await super.stop()
+    await this.stopReclaiming()
+  }
+
+  /** Keeps what is on disk for entries until it is done the next time. */
+  async stopReclaiming(): Promise<void> {
     await this.#reclaimer?.stop()
   }
 
@@ -142,6 +151,7 @@ export class IndexUpkeep extends SnapshotUpkeep<PagedStructure<IndexStructure>> 
 
   /** Room on disk is given back where the log was shortened: what it referred to may be dead since. */
   async #reclaim(): Promise<void> {
+    if (this.#isCopied()) return
     try {
       await this.#reclaimer?.run(this.options.inTurn)
     } catch (thrown) {

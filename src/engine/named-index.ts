@@ -6,6 +6,7 @@ import type {
   ReadOp,
   ReadRequest,
   ReadResults,
+  ScanResult,
   StructureStats,
   WriteBatch,
 } from '../../gpu/index-structure.js'
@@ -13,25 +14,24 @@ import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
 import { FIRST_GENERATION, type Make, type StoredIndex } from '../../persistence/disk/dictionary.js'
 import type { LoggedRange } from '../../persistence/log/log-records.js'
 import type { Answer } from '../../persistence/log/write-outcomes.js'
-import { countOf } from '../../protocol/columns.js'
 import type { IndexHandle } from '../../protocol/data-request.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { type LoadCounts, type LoadResult, NO_ROWS } from '../../protocol/load.js'
 import type { IndexStats, SnapshotInfo } from '../../protocol/replies.js'
 import { type IndexDefinition, payloadBytes } from '../../protocol/types.js'
 import { bulkLoad, type LoadOptions, type LoadSource } from './bulk-load.js'
-import { GatheredReads, goesWithOthers, SMALL_READ } from './coalescer.js'
 import type { EngineHost } from './engine-host.js'
 import { structureOf, structureReason } from './index-definitions.js'
 import { unknownIndex } from './index-errors.js'
+import { IndexReader } from './index-reader.js'
 import type { Cancellation, IndexWrite, LoadPart, Reader, WriteId } from './index-requests.js'
 import { IndexUpkeep } from './index-upkeep.js'
 import { IndexWriter, type PendingWrite, weigh } from './index-writer.js'
 import { type FillStructure, type Loaded, loadStructure, pagedIndex, shapeOf } from './loader.js'
 import { NamedStructure } from './named-structure.js'
 import type { PagedStructure, PlaceStats } from './paged-structure.js'
-import { readPayloads } from './payload-reader.js'
 import { deleteLogged } from './range-deletion.js'
+import type { VersionId } from './read-versions.js'
 import { type Followers, requireWanted } from './request-queue.js'
 import { rememberedOutcome } from './write-identity.js'
 
@@ -73,7 +73,7 @@ export interface HeldIndex {
 export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStructure, PendingWrite> {
   /** Only of an index over columns of a relation. */
   readonly #fill: FillStructure | undefined
-  readonly #gathered: GatheredReads
+  readonly #reader: IndexReader
   /** Whether payloads are of kind `bytes`, so that the structure holds their rows. */
   readonly #hasRows: boolean
   #generation = FIRST_GENERATION
@@ -87,11 +87,11 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     })
     this.#fill = fill
     this.#hasRows = payloadBytes(definition.payloadKind) === undefined
-    this.#gathered = new GatheredReads(
-      (request, positions) =>
-        this.#timed(performance.now(), this.live().structure.current.read(request, positions)),
-      (reads, milliseconds) => host.meter?.dispatched(reads, milliseconds),
-    )
+    this.#reader = new IndexReader(host, {
+      queue: this.queue,
+      hasRows: this.#hasRows,
+      live: () => this.live(),
+    })
   }
 
   override open(stored: StoredIndex): Promise<void> {
@@ -102,53 +102,41 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   /**
    * Reads as a structure does, with payloads of kind `bytes` in the place of its rows. A scan has fewer entries than were asked for where
    * their payloads would not fit into one reply. Small gets and `getNext`s that name no traversal share dispatches.
+   * @param moment of the read version to read, as `ReadVersions.use` gives it; what is there now without it
+   * @throws WarpdexError also `VERSION_GONE`
    */
   async read<Op extends ReadOp>(
     request: ReadRequest<Op>,
     columns: ReadColumns,
     reader?: Reader,
+    moment?: number,
   ): Promise<ReadResults[Op]> {
     this.refuse()
-    const weight = this.#weight(request, columns)
-    const run = () => this.#run(request, columns, reader)
-    return this.queue.read(weight <= SMALL_READ ? run : () => this.host.turns.run(reader?.owner, weight, run))
+    return this.#reader.read(request, columns, reader, moment)
   }
 
-  #run<Op extends ReadOp>(
-    request: ReadRequest<Op>,
+  /**
+   * As `read`, of a scan that opens a read version of what it sees where that has more entries than it returns.
+   * @throws WarpdexError also `OVERLOADED` where no more versions may be open
+   */
+  async readAndOpen(
+    version: VersionId,
+    request: ReadRequest<'scan'>,
     columns: ReadColumns,
-    reader: Reader | undefined,
-  ): Promise<ReadResults[Op]> {
-    requireWanted(reader)
-    const { structure, stored } = this.live()
-    if (!this.#hasRows) return structure.use((current) => this.#ask(current, request, columns))
-    const read = (rows: ReadRequest<Op>) => structure.use((current) => this.#ask(current, rows, columns))
-    return readPayloads(this.host.store.payloads, stored.id, read, request)
-  }
-
-  #ask<Op extends ReadOp>(
-    structure: IndexStructure,
-    request: ReadRequest<Op>,
-    columns: ReadColumns,
-  ): Promise<ReadResults[Op]> {
-    const { keys } = columns
-    if (keys !== undefined && goesWithOthers(request, keys)) {
-      return this.#gathered.read(request, { keys, sequences: columns.sequences }) as Promise<ReadResults[Op]>
-    }
-    // Explanations are not timed.
-    if (request.op === 'explain') return structure.read(request, columns)
-    return this.#timed(performance.now(), structure.read(request, columns))
-  }
-
-  async #timed<T>(since: number, work: Promise<T>): Promise<T> {
-    const result = await work
-    this.host.meter?.computed(performance.now() - since)
-    return result
+    reader?: Reader,
+  ): Promise<ScanResult> {
+    this.refuse()
+    return this.#reader.readAndOpen(version, request, columns, reader)
   }
 
   /** Makes sure of memory for a write. Once it is done others have made way for that. */
   #prepare(structure: PagedStructure<IndexStructure>, batch: WriteBatch): Promise<PreparedWrite> {
-    return structure.reserve((current) => this.#timed(performance.now(), current.prepare(batch)))
+    return structure.reserve(async (current) => {
+      const since = performance.now()
+      const prepared = await current.prepare(batch)
+      this.host.meter?.computed(performance.now() - since)
+      return prepared
+    })
   }
 
   /**
@@ -186,6 +174,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
    */
   async deleteRange(range: LoggedRange, id?: WriteId, cancellation?: Cancellation): Promise<number> {
     this.#refuseWrites()
+    this.#reader.copyForVersions()
     return this.queue.exclusive(async () => {
       requireWanted(cancellation)
       const { store, meter } = this.host
@@ -232,6 +221,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
 
   /** Takes its turn, with nothing beside it, and keeps it until it is released: for the relation that it follows. */
   async holdAlone(): Promise<HeldIndex> {
+    this.#reader.copyForVersions()
     const held = await this.holdTurn('exclusive')
     const prepare = (batch: WriteBatch) => this.#prepare(held.structure, batch)
     return { ...held, definition: this.definition, prepare, remake: () => this.recover() }
@@ -308,6 +298,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     const upkeep = new IndexUpkeep({
       ...this.upkeepOptions(id),
       hasRows: this.#hasRows,
+      isCopied: () => this.#reader.isCopied,
       betweenWrites: (task) =>
         this.queue.exclusive(async () => {
           const { structure } = this.live()
@@ -355,11 +346,9 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     })
   }
 
-  /** Keys that are asked for, or entries at most. */
-  #weight(request: ReadRequest<ReadOp>, { keys }: ReadColumns): number {
-    if (request.op === 'explain') return 1
-    if ('ranges' in request) return request.ranges * ('limit' in request ? request.limit : 1)
-    return keys === undefined ? 0 : countOf(keys)
+  override async drop(leave?: (id: number) => Promise<void>): Promise<void> {
+    await super.drop(leave)
+    await this.#reader.dropCopies()
   }
 
   #derived(what: string): WarpdexError {
@@ -377,6 +366,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
 
   async #write(write: Omit<PendingWrite, 'resolve' | 'reject'>): Promise<Answer> {
     this.#refuseWrites()
+    this.#reader.copyForVersions()
     return new Promise((resolve, reject) => {
       const fail = (error: WarpdexError) => {
         const { course } = write.load ?? {}

@@ -7,7 +7,7 @@ import { METERED_MEMBERS, memberGauges } from './member-gauges.js'
 export function engineMetrics(engine: Engine | undefined): Metric[] {
   const { server, indexes = [], relations = [] } = engine?.stats() ?? {}
   const largest = engine?.largest(METERED_MEMBERS) ?? []
-  const queries = server?.queries
+  const { queries, versions } = server ?? {}
   const regions = largest.flatMap(({ name: index, regions }) =>
     regions.flatMap(({ role: region, bytes, usedBytes, garbageBytes }): Sample[] => [
       [usedBytes - garbageBytes, { index, region, content: 'live' }],
@@ -34,6 +34,9 @@ export function engineMetrics(engine: Engine | undefined): Metric[] {
       queries_running: ['Queries whose result is not yet made.', queries?.running ?? 0],
       queries_waiting: ['Queries that wait for memory of others.', queries?.waiting ?? 0],
       query_bytes: ['Memory of queries beside their relations.', queries?.bytes ?? 0],
+      versions: ['Read versions that are open.', versions?.open ?? 0],
+      version_copies: ['Copies of indexes for read versions.', versions?.copies ?? 0],
+      version_copy_bytes: ['Memory of these copies, on the device or on the host.', versions?.bytes ?? 0],
       slab_bytes: ['Slabs of device memory by what they hold, and whether somebody has their pages.', slabs],
       store_bytes: ['Data file and snapshots on disk.', server?.storeBytes ?? 0],
       payload_cache_bytes: ['Payloads of kind bytes in memory.', server?.cachedPayloadBytes ?? 0],

@@ -60,6 +60,8 @@ const options = {
   mode: fc.constantFrom(...INSERT_MODES),
   traversal: fc.option(fc.constantFrom(...TRAVERSALS), { nil: undefined }),
   writeId: fc.option(whole, { nil: undefined }),
+  version: fc.option(whole, { nil: undefined }),
+  opensVersion: fc.boolean(),
   deadline: u32,
 }
 
@@ -118,7 +120,7 @@ t.test('a request comes back as it went in, at any alignment of its memory', asy
       const frame = moved(encodeDataRequest(request), by)
       const { columns, ...found } = decodeDataRequest(frame)
       checkColumns(columns, request.columns, frame)
-      const left = { withSequences: false, withoutKeys: false, withoutPayloads: false }
+      const left = { withSequences: false, withoutKeys: false, withoutPayloads: false, opensVersion: false }
       const flags = { reverse: false, fromExclusive: false, toExclusive: false, ...left }
       const defaults = { limit: 0, ...flags, mode: 'append' }
       const { columns: _, ...wanted } = request
@@ -190,7 +192,7 @@ t.test('what is wrong with a request is said, with its id where that can be read
     ['an id of 2^53', changed({ 14: 0x20 }), null, /the id must be below 2\^53/],
     ['no operation', changed({ 4: 0 }), 5, /operation 0 is unknown; they are 1 to 12/],
     ['operation 99', changed({ 4: 99 }), 5, /operation 99 is unknown/],
-    ['flag 1024', changed({ 25: 4 }), 5, /flags 1024 are unknown/],
+    ['flag 4096', changed({ 25: 16 }), 5, /flags 4096 are unknown/],
     ['the highest flag', changed({ 27: 128 }), 5, /flags 2147483648 are unknown/],
     ['the flag of a reply', changed({ 24: 1 }), 5, /a request has the flag of a reply/],
     ['mode 3', changed({ 25: 3 }), 5, /insert mode 3 is unknown; they are append, replace, ifAbsent/],

@@ -64,7 +64,15 @@ export interface GoldenRefusal {
 const DEFAULTS = new Map<string, unknown>([
   ...(['limit', 'deadline'] as const).map((name) => [name, 0] as const),
   ...(
-    ['reverse', 'fromExclusive', 'toExclusive', 'withSequences', 'withoutKeys', 'withoutPayloads'] as const
+    [
+      'reverse',
+      'fromExclusive',
+      'toExclusive',
+      'withSequences',
+      'withoutKeys',
+      'withoutPayloads',
+      'opensVersion',
+    ] as const
   ).map((name) => [name, false] as const),
   ['mode', 'append'],
 ])

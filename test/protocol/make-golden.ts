@@ -92,6 +92,8 @@ const controlRequests: Record<string, GoldenMessage> = {
     u32('1.offsets', 0, 5),
   ),
   readRelation: control({ id: 8, op: 'readRelation', relation: 'r', columns: ['id'], from: 2, limit: 100 }),
+  openVersion: control({ id: 16, op: 'openVersion', version: 3, seconds: 120 }),
+  closeVersion: control({ id: 17, op: 'closeVersion', version: 3 }),
   snapshot: control({ id: 9, op: 'snapshot', relation: 'r' }),
   backup: control({ id: 10, op: 'backup', name: 'monday' }),
   calibrate: control({ id: 11, op: 'calibrate', again: true }),
@@ -125,6 +127,7 @@ const dataRequests: Record<string, GoldenMessage> = {
   ),
   'get by one thread a key': ask(6, 'get', 1, [u32('keys', 7)], { traversal: { strategy: 'sequential' } }),
   'get with sequence numbers': ask(7, 'get', 2, [u32('keys', 7, 42)], { withSequences: true }),
+  'get of a read version': ask(8, 'get', 2, [u32('keys', 7, 42)], { version: 3 }),
   'get of nothing': ask(0, 'get', 0, [u32('keys')]),
   'getAll of tuples (u32, string, i32), the largest id, handle and generation': ask(
     LARGEST,
@@ -138,6 +141,7 @@ const dataRequests: Record<string, GoldenMessage> = {
     reverse: true,
   }),
   'scan of all': ask(10, 'scan', 1, [], { limit: 100 }),
+  'scan that opens a read version': ask(10, 'scan', 1, [], { limit: 100, version: 3, opensVersion: true }),
   'scan of two ranges, downwards, without their ends': ask(
     11,
     'scan',
@@ -329,7 +333,7 @@ const refusals: Record<string, Uint8Array> = {
   'operation 99': changed(get, 4, 99),
   'a resolution without a strategy': changed(get, 6, 1),
   'strategy 5': changed(get, 5, 5),
-  'a flag that is unknown': changed(get, 25, 4),
+  'a flag that is unknown': changed(get, 25, 16),
   'the flag of a reply': changed(get, 24, 1),
   'insert mode 3': changed(write, 25, 3),
   'a limit of what has none': changed(get, 32, 1),

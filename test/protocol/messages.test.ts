@@ -49,7 +49,9 @@ t.test('every operation in its shortest form, with its defaults', async (t) => {
   t.match(parse({ op: 'queryEnd', cursor: 4 }), { cursor: 4 })
   t.match(parse({ op: 'renameIndex', index: 'a', to: 'b' }), { index: 'a', to: 'b' })
   t.match(parse({ op: 'swapIndexes', index: 'a', with: 'b' }), { index: 'a', with: 'b' })
-  t.equal(CONTROL_OPS.length, 21)
+  t.match(parse({ op: 'openVersion', version: 3 }), { version: 3, seconds: 60 })
+  t.match(parse({ op: 'closeVersion', version: 3 }), { version: 3 })
+  t.equal(CONTROL_OPS.length, 23)
 })
 
 t.test('a layout is read in its one form', async (t) => {

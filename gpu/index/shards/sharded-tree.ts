@@ -147,6 +147,18 @@ export class ShardedTree implements IndexStructure {
     return { meta: {}, parts, shards: { boundaries, images } }
   }
 
+  async copy(): Promise<ShardedTree> {
+    const { boundaries, trees } = this.#shards
+    const copies: PrefixTree[] = []
+    try {
+      for (const tree of trees) copies.push(await tree.copy())
+    } catch (error) {
+      for (const tree of copies) tree.destroy()
+      throw error
+    }
+    return new ShardedTree(this.#device, this.shape, { boundaries, trees: copies })
+  }
+
   async entries(): Promise<StructureEntries> {
     const frozen: FrozenEntries[] = []
     try {

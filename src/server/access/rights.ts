@@ -63,6 +63,7 @@ const NEEDED: { readonly [O in ControlOp]?: Right } = {
   createRelationIndex: 'create',
   append: 'write',
   readRelation: 'read',
+  openVersion: 'read',
   stats: 'stats',
   snapshot: 'snapshot',
   backup: 'backup',

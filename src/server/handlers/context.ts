@@ -5,6 +5,7 @@ import type { ControlOp, ControlRequest, Request } from '../../../protocol/messa
 import type { ReplyFields } from '../../../protocol/replies.js'
 import type { Engine } from '../../engine/engine.js'
 import type { WriteId } from '../../engine/index-requests.js'
+import type { VersionId } from '../../engine/read-versions.js'
 import type { Grant } from '../access/rights.js'
 import type { Call } from '../backend.js'
 
@@ -28,15 +29,17 @@ export type ControlHandler<O extends ControlOp> = (
 
 export type ControlHandlers<O extends ControlOp> = { readonly [Op in O]: ControlHandler<Op> }
 
-/**
- * How a write is named by its number.
- * @throws WarpdexError `BAD_REQUEST` without a client's name
- */
-export function writeIdOf(
-  number: number | undefined,
-  { call: { client } }: RequestContext,
-): WriteId | undefined {
-  if (number === undefined) return undefined
+/** How a write is named by its number. @throws WarpdexError `BAD_REQUEST` without a client's name */
+export function writeIdOf(number: number | undefined, context: RequestContext): WriteId | undefined {
+  return number === undefined ? undefined : numbered('a write with a write id', number, context)
+}
+
+/** How a read version is named by its number. @throws WarpdexError `BAD_REQUEST` without a client's name */
+export function versionIdOf(number: number, context: RequestContext): VersionId {
+  return numbered('a read version', number, context)
+}
+
+function numbered(what: string, number: number, { call: { client } }: RequestContext) {
   if (client !== undefined) return { client, number }
-  throw badRequest('a write with a write id needs a hello before it that names the client')
+  throw badRequest(`${what} needs a hello before it that names the client`)
 }

@@ -13,6 +13,7 @@ import {
   type ControlHandlers,
   type EngineRequest,
   type RequestContext,
+  versionIdOf,
   writeIdOf,
 } from './context.js'
 import { QUERY_HANDLERS } from './queries.js'
@@ -63,6 +64,13 @@ const HANDLERS: ControlHandlers<EngineOp> = {
     const { columns, batch, total } = await relation.read(request, call)
     return { fields: { columns, rows: batch.rows, total }, sections: sectionsOfBatch(batch, columns) }
   },
+  openVersion: async (engine, { version, seconds }, context) => {
+    engine.versions.open(versionIdOf(version, context), seconds)
+    return { fields: {} }
+  },
+  closeVersion: async (engine, { version }, context) => ({
+    fields: { closed: engine.versions.close(versionIdOf(version, context)) },
+  }),
   stats: async (engine, request, { grant: { rights } }) => ({
     fields: visibleStats(statsOf(engine, request), rights),
   }),

@@ -1,3 +1,4 @@
+import type { ReadColumns, ReadOp, ReadRequest, ReadResults } from '../../../gpu/index-structure.js'
 import type { Column } from '../../../protocol/columns.js'
 import { numberIn } from '../../../protocol/data-frame.js'
 import {
@@ -20,9 +21,10 @@ import {
 import { wireKeyType } from '../../../protocol/types.js'
 import type { Engine } from '../../engine/engine.js'
 import type { Index } from '../../engine/named-index.js'
+import type { ReadVersions, VersionId } from '../../engine/read-versions.js'
 import { authoriseData } from '../access/rights.js'
 import type { Result } from '../backend.js'
-import { type RequestContext, writeIdOf } from './context.js'
+import { type RequestContext, versionIdOf, writeIdOf } from './context.js'
 
 /** Requests for the data of one index. */
 export async function handleData(
@@ -32,13 +34,14 @@ export async function handleData(
 ): Promise<Result> {
   const index = authoriseData(context.grant, request, engine)
   const { definition } = index
-  const { call, memory } = context
+  const { memory } = context
+  const read = readerOf(engine, index, request, context)
   const { traversal, withSequences, reverse, fromExclusive, toExclusive, limit = 0 } = request
   const keys = () => ({ keys: requestKeys(request, definition) })
   switch (request.op) {
     case 'get': {
       const get = { op: 'get', traversal, withSequences, memory } as const
-      const { found, payloads, sequences } = await index.read(get, keys(), call)
+      const { found, payloads, sequences } = await read(get, keys())
       return {
         columns: {
           found: wireColumn('u8', found),
@@ -49,20 +52,24 @@ export async function handleData(
     }
     case 'getAll': {
       const all = { op: 'getAll', limit: LIMITS.scanEntries } as const
-      const { offsets, payloads } = await index.read(all, keys(), call)
+      const { offsets, payloads } = await read(all, keys())
       return { columns: { offsets: wireColumn('u32', offsets), payloads: sent('bytes', payloads) } }
     }
     case 'count':
-      return { columns: { counts: wireColumn('u32', await index.read({ op: 'count' }, keys(), call)) } }
+      return { columns: { counts: wireColumn('u32', await read({ op: 'count' }, keys())) } }
     case 'explain': {
       const columns = { keys: explainColumns(request, definition) }
-      return { fields: { explanation: await index.read({ op: 'explain', traversal }, columns, call) } }
+      return { fields: { explanation: await read({ op: 'explain', traversal }, columns) } }
     }
     case 'scan': {
       const { ranges, ...ends } = scanColumns(request, definition)
       const { withoutKeys, withoutPayloads } = request
       const order = { reverse, fromExclusive, toExclusive, withoutKeys, withoutPayloads }
-      const page = await index.read({ op: 'scan', ranges, limit, ...order, memory }, ends, call)
+      const scan = { op: 'scan', ranges, limit, ...order, memory } as const
+      const version = toBeOpened(engine.versions, request, context)
+      const page = await (version === undefined
+        ? read(scan, ends)
+        : index.readAndOpen(version, scan, ends, context.call))
       return {
         columns: {
           offsets: wireColumn('u32', page.offsets),
@@ -75,12 +82,12 @@ export async function handleData(
     }
     case 'countRanges': {
       const { ranges, ...ends } = rangeColumns(request, definition)
-      const counts = await index.read({ op: 'countRanges', ranges, fromExclusive, toExclusive }, ends, call)
+      const counts = await read({ op: 'countRanges', ranges, fromExclusive, toExclusive }, ends)
       return { columns: { counts: wireColumn('u64', counts) } }
     }
     case 'getNext': {
       const columns = getNextColumns(request, definition)
-      const next = await index.read({ op: 'getNext', reverse, traversal }, columns, call)
+      const next = await read({ op: 'getNext', reverse, traversal }, columns)
       return {
         columns: {
           found: wireColumn('u8', next.found),
@@ -97,6 +104,31 @@ export async function handleData(
     default:
       return { columns: await write(index, request, context) }
   }
+}
+
+/** How a request reads an index: as it is now, or as of a read version. */
+function readerOf(
+  { versions }: Engine,
+  index: Index,
+  request: DataRequest,
+  context: RequestContext,
+): <Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns) => Promise<ReadResults[Op]> {
+  const { call } = context
+  if (request.version === undefined || toBeOpened(versions, request, context) !== undefined)
+    return (request, columns) => index.read(request, columns, call)
+  const moment = versions.use(versionIdOf(request.version, context))
+  return (request, columns) => index.read(request, columns, call, moment)
+}
+
+/** The read version that a scan is to open. One that is open already was opened by the same request, which was sent again. */
+function toBeOpened(
+  versions: ReadVersions,
+  { version, opensVersion }: DataRequest,
+  context: RequestContext,
+): VersionId | undefined {
+  if (version === undefined || opensVersion !== true) return undefined
+  const id = versionIdOf(version, context)
+  return versions.has(id) ? undefined : id
 }
 
 async function write(index: Index, request: DataRequest, context: RequestContext): Promise<WireColumns> {

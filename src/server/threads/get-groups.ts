@@ -87,8 +87,8 @@ export class GetGroups {
 function isSmallGet(call: Call): call is Get {
   const { request } = call
   if (request.op !== 'get' && request.op !== 'getNext') return false
-  const { traversal, count } = request
-  if (traversal !== undefined || count > SMALL_KEYS) return false
+  const { traversal, version, count } = request
+  if (traversal !== undefined || version !== undefined || count > SMALL_KEYS) return false
   const { keys, sequences } = request.columns
   if (keys === undefined || keys.offsets !== undefined || keys.type === 'bytes') return false
   // Wrong counts are left for the engine to refuse.

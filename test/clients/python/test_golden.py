@@ -78,6 +78,8 @@ class GoldenFrames(unittest.TestCase):
                 with_sequences=message.get("withSequences", False),
                 without_keys=message.get("withoutKeys", False),
                 without_payloads=message.get("withoutPayloads", False),
+                version=message.get("version"),
+                opens_version=message.get("opensVersion", False),
                 mode=message.get("mode", "append"),
                 strategy=message.get("traversal", {}).get("strategy"),
                 resolution=message.get("traversal", {}).get("resolution"),

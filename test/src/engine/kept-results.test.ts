@@ -2,12 +2,13 @@ import t, { type Test } from 'tap'
 import { Device } from '../../../gpu/device/device.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { Expression, QueryNode } from '../../../protocol/query/tree.js'
-import type { Clock, Engine } from '../../../src/engine/index.js'
+import type { Engine } from '../../../src/engine/index.js'
 import { Random, seedOfRun } from '../../random.js'
 import { appendRelation } from '../query/append-relation.js'
 import { DuckOracle, difference } from '../query/duck-oracle.js'
 import { type Cell, type HostRelation, rowsOf } from '../query/host-relation.js'
 import { randomRelation } from '../query/relations.js'
+import { HandClock } from './hand-clock.js'
 import { openEngine } from './open-engine.js'
 
 const col = (column: string): Expression => ({ column })
@@ -24,30 +25,6 @@ const counted = (input: QueryNode): QueryNode => ({
   aggregates: [{ name: 'n', function: 'count' }],
 })
 const READER = { cancelled: false }
-
-/** Time that goes by when it is told to. */
-class HandClock implements Clock {
-  #now = 0
-  readonly #calls = new Set<{ readonly at: number; readonly call: () => void }>()
-
-  now(): number {
-    return this.#now
-  }
-
-  after(milliseconds: number, call: () => void): () => void {
-    const entry = { at: this.#now + milliseconds, call }
-    this.#calls.add(entry)
-    return () => this.#calls.delete(entry)
-  }
-
-  pass(seconds: number): void {
-    this.#now += seconds * 1000
-    for (const entry of [...this.#calls]) {
-      if (entry.at > this.#now || !this.#calls.delete(entry)) continue
-      entry.call()
-    }
-  }
-}
 
 async function ask(engine: Engine, query: QueryNode): Promise<Cell[][]> {
   let { batch, more, cursor } = await engine.queries.start(query, READER)

@@ -34,9 +34,10 @@ MODES = ("append", "replace", "ifAbsent")
 
 REPLY, REVERSE, FROM_EXCLUSIVE, TO_EXCLUSIVE, WRITE_ID, WITH_SEQUENCES = 1, 2, 4, 8, 16, 32
 WITHOUT_KEYS, WITHOUT_PAYLOADS = 64, 128
+VERSION, OPENS_VERSION = 1024, 2048
 MODE_SHIFT = 8
 
-# Zeros, op, strategy, resolution, columns, id, handle, generation, flags, count, limit, deadline, write id.
+# Zeros, op, strategy, resolution, columns, id, handle, generation, flags, count, limit, deadline, number.
 _HEAD = struct.Struct("<4x4BQ6IQ")
 # Kind, type, 0, bytes of the offsets, bytes of the values.
 _ENTRY = struct.Struct("<BBHII")
@@ -73,6 +74,8 @@ class DataRequest:
     strategy: str | None = None
     resolution: str | None = None
     write_id: int | None = None
+    version: int | None = None
+    opens_version: bool = False
 
 
 class Reply(NamedTuple):
@@ -111,7 +114,7 @@ def encode_request(request: DataRequest) -> bytes:
         request.count,
         request.limit,
         request.deadline,
-        request.write_id or 0,
+        request.write_id or request.version or 0,
     )
     parts[0] = b"".join((head, *entries)).ljust(head_bytes, b"\0")
     return b"".join(parts)
@@ -125,6 +128,8 @@ def _flags(request: DataRequest) -> int:
         | WITH_SEQUENCES * request.with_sequences
         | WITHOUT_KEYS * request.without_keys
         | WITHOUT_PAYLOADS * request.without_payloads
+        | VERSION * (request.version is not None)
+        | OPENS_VERSION * request.opens_version
         | (0 if request.write_id is None else WRITE_ID)
         | MODES.index(request.mode) << MODE_SHIFT
     )

@@ -58,6 +58,9 @@ t.test('every operation on an index needs one right, and a missing one is named'
     queryNext: 'any',
     queryEnd: 'any',
     listIndexes: 'any',
+    // On any index.
+    openVersion: 'read',
+    closeVersion: 'any',
     stats: 'any',
     createIndex: 'create',
     dropIndex: 'drop',
