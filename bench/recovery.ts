@@ -85,9 +85,9 @@ async function measureBuild(build: Build, adapter: AdapterChoice, rows: number):
 async function measureServer(build: Build, url: string, rows: number): Promise<Row['figures']> {
   return withIndex(build, url, async (index, client) => {
     const { seconds: load } = await insert(index, 0, rows, LIMITS.batchItems, LOAD_DEPTH)
-    const snapshot = await timed(() => client.snapshot(INDEX))
+    const snapshot = await timed(() => client.takeSnapshot(INDEX))
     const alone = await insert(index, rows, INSERTED_ROWS, BATCH_ROWS, DEPTH)
-    const taken = timed(() => client.snapshot(INDEX))
+    const taken = timed(() => client.takeSnapshot(INDEX))
     const beside = await insert(index, rows + INSERTED_ROWS, INSERTED_ROWS, BATCH_ROWS, DEPTH)
     const besideWrites = await taken
     let scanned = 0

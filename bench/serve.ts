@@ -109,7 +109,7 @@ async function loadIndex(client: Client, bound: number): Promise<Row> {
   }
   await Promise.all(Array.from({ length: LOAD_DEPTH }, lane))
   const loaded = performance.now()
-  await client.snapshot(INDEX)
+  await client.takeSnapshot(INDEX)
   const figures = {
     'Mkeys/s': bound / (loaded - start) / 1000,
     'snapshot s': (performance.now() - loaded) / 1000,

@@ -192,7 +192,7 @@ async function loadServer(url: string, sdk: string, bound: number): Promise<void
     }
   }
   await client.index<'u32', 'u32'>(INDEX).bulkLoad(batches())
-  await client.snapshot(INDEX)
+  await client.takeSnapshot(INDEX)
   await client.close()
 }
 

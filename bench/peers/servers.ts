@@ -59,7 +59,7 @@ export class WarpdexPeer extends ServerPeer {
       }
     }
     await this.index.bulkLoad(source())
-    await this.client.snapshot(INDEX)
+    await this.client.takeSnapshot(INDEX)
   }
 
   async scan({ words }: Batch, limit: number): Promise<number> {

@@ -32,6 +32,7 @@ import { checkQuery, type Query } from './query/query.js'
 import { QueryResult } from './query/query-result.js'
 import { Index } from './remote-index.js'
 import { Relation } from './remote-relation.js'
+import { SNAPSHOT_OPTIONS, Snapshot, type SnapshotOptions } from './snapshot.js'
 
 /**
  * Connects to a server.
@@ -228,10 +229,25 @@ export class Client {
     return this.#request('stats', {}, options)
   }
 
-  /** Takes a snapshot of one index, or of all indexes and relations, so that a restart need not replay their logs. */
-  async snapshot(name?: string, options: CallOptions = {}): Promise<readonly SnapshotInfo[]> {
-    if (name !== undefined) checkName(name, 'snapshot', 'an index')
-    checkOptions(options, CALL_OPTIONS, 'snapshot')
+  /**
+   * Opens a moment of all indexes, with what was written by calls that were made before: reads that name it as `snapshot` see it, whatever is
+   * written later.
+   *
+   * @throws WarpdexError `OVERLOADED` where too many are open
+   */
+  async snapshot(options: SnapshotOptions = {}): Promise<Snapshot> {
+    checkOptions(options, SNAPSHOT_OPTIONS, 'snapshot')
+    const version = this.#connection.newVersion()
+    const names = [...this.#indexes.keys()]
+    for (const name of names) this.#connection.order.flush(name)
+    await this.#request('openVersion', { version, seconds: options.seconds }, options, {}, names)
+    return new Snapshot(this.#connection, version)
+  }
+
+  /** Has a snapshot of one index, or of all indexes and relations, written to disk, so that a restart need not replay their logs. */
+  async takeSnapshot(name?: string, options: CallOptions = {}): Promise<readonly SnapshotInfo[]> {
+    if (name !== undefined) checkName(name, 'takeSnapshot', 'an index')
+    checkOptions(options, CALL_OPTIONS, 'takeSnapshot')
     return (await this.#request('snapshot', { index: name }, options)).snapshots
   }
 
@@ -320,6 +336,8 @@ export class Client {
         // Told to the calls that need what they waited for.
       }
     }
+    // Single calls that are being gathered leave, and all pieces of a batch; for one index the connection sees to that.
+    for (const name of names) if (name !== fields.index) await this.#connection.order.turn(name)
     return (await this.#connection.request(op, fields, sections, bounds)).fields
   }
 }

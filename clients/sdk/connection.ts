@@ -92,6 +92,7 @@ export class Connection {
   #server: ReplyFields['hello'] | undefined
   #nextId = FIRST_ID
   #nextWriteId = 1
+  #nextVersion = 1
 
   /** @throws WarpdexError when the first attempt fails */
   static async open(url: string, options: ConnectOptions): Promise<Connection> {
@@ -118,6 +119,16 @@ export class Connection {
   /** A write id that was not used before. */
   newWriteId(): number {
     return this.#nextWriteId++
+  }
+
+  /** A number for a read version that was not used before. */
+  newVersion(): number {
+    return this.#nextVersion++
+  }
+
+  /** Gives a read version up. Where the server does not hear of it, it ends by itself. */
+  async closeVersion(version: number): Promise<void> {
+    await this.request('closeVersion', { version }, {}, UNBOUNDED).catch(() => {})
   }
 
   /**
@@ -186,6 +197,8 @@ export class Connection {
         mode: call.mode,
         traversal: call.traversal,
         writeId: call.writeId,
+        version: call.version,
+        opensVersion: call.opensVersion,
         keyType: wireKeyType(index.keyType),
         columns: call.columns,
       }

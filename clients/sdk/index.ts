@@ -105,5 +105,6 @@ export type {
   ValuesPage,
 } from './results.js'
 export type { Scan, ScanOptions } from './scan.js'
+export type { ReadAtOptions, Snapshot, SnapshotOptions } from './snapshot.js'
 export type { WriteBatch } from './write-batch.js'
 export { BatchError } from './writes.js'

@@ -1,4 +1,6 @@
 import { joinColumns } from '../../protocol/columns.js'
+import { badRequest } from '../../protocol/errors.js'
+import { titleOf } from '../../protocol/shown.js'
 import type { KeyType } from '../../protocol/types.js'
 import { ANYTHING, type Bounds, checkOptions, FLAG, type Kinds } from './call-options.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
@@ -28,9 +30,13 @@ const KEY_RANGE: Kinds<KeyRange<KeyType>> = {
 export async function countRanges<K extends KeyType>(
   calls: IndexCalls,
   ranges: readonly KeyRange<K>[],
+  version: number | undefined,
   known: KnownIndex,
   bounds: Bounds,
 ): Promise<number[]> {
+  if (!Array.isArray(ranges)) {
+    throw badRequest(`countRanges takes a list of ranges, such as [{ from, to }], not ${titleOf(ranges)}`)
+  }
   const alike = new Map<string, { readonly numbers: number[]; readonly asked: ScanCall[] }>()
   for (const [number, range] of ranges.entries()) {
     checkOptions(range, KEY_RANGE, 'countRanges', 'field')
@@ -47,7 +53,9 @@ export async function countRanges<K extends KeyType>(
   }
   const counts = new Array<number>(ranges.length).fill(0)
   const asking = Array.from(alike.values(), async ({ numbers, asked }) => {
-    const found = await calls.ask(known, joined(asked), bounds, (parts) => readBigNumbers(parts, 'counts'))
+    const found = await calls.ask(known, { ...joined(asked), version }, bounds, (parts) =>
+      readBigNumbers(parts, 'counts'),
+    )
     for (const [i, number] of numbers.entries()) counts[number] = Number(found[i])
   })
   await Promise.all(asking)

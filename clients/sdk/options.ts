@@ -27,6 +27,7 @@ import {
   TEXT,
 } from './call-options.js'
 import type { PayloadsInput, PayloadToStore } from './payload-column.js'
+import { READ_AT_OPTIONS, type ReadAtOptions } from './snapshot.js'
 
 /**
  * Options of a call that finds keys. `strategy` and `resolution` say how, in an index that has partitions where they need some;
@@ -136,15 +137,19 @@ export function checkConnect(url: unknown, options: ConnectOptions): void {
 }
 
 /** Options of a get of many keys. */
-export interface GetManyOptions extends FindOptions {
+export interface GetManyOptions extends FindOptions, ReadAtOptions {
   /** Whether the result has `sequences`, from which `getNextMany` goes on. */
   readonly sequences?: boolean | undefined
 }
 
-export const GET_MANY_OPTIONS: Kinds<GetManyOptions> = { sequences: FLAG, ...FIND_OPTIONS }
+export const GET_MANY_OPTIONS: Kinds<GetManyOptions> = {
+  sequences: FLAG,
+  ...FIND_OPTIONS,
+  ...READ_AT_OPTIONS,
+}
 
 /** Options of a getNext. */
-export interface NextOptions extends CallOptions {
+export interface NextOptions extends ReadAtOptions {
   readonly reverse?: boolean | undefined
   /** The search continues within the payloads of the key, after that one. */
   readonly sequence?: number | undefined
@@ -156,10 +161,10 @@ export const NEXT_OPTIONS: Kinds<NextOptions> = {
     is: (value) => typeof value === 'number' && value >>> 0 === value,
     right: 'a sequence number, which an entry from getNext has',
   },
-  ...CALL_OPTIONS,
+  ...READ_AT_OPTIONS,
 }
 
-export interface NextManyOptions extends FindOptions {
+export interface NextManyOptions extends FindOptions, ReadAtOptions {
   readonly reverse?: boolean | undefined
   /** One a key: the search continues within the payloads of the key, after that one. */
   readonly sequences?: Uint32Array | undefined
@@ -174,6 +179,7 @@ export const NEXT_MANY_OPTIONS: Kinds<NextManyOptions> = {
   reverse: FLAG,
   sequences: SEQUENCES,
   ...FIND_OPTIONS,
+  ...READ_AT_OPTIONS,
 }
 
 /**

@@ -2,16 +2,17 @@ import { pickValues } from '../../protocol/columns.js'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { KeyType, PayloadKind } from '../../protocol/types.js'
-import { ANYTHING, type Bounds, CALL_OPTIONS, type CallOptions, type Kinds, NUMBER } from './call-options.js'
+import { ANYTHING, type Bounds, type CallOptions, type Kinds, NUMBER } from './call-options.js'
 import { mapColumns } from './data-call.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
 import type { KeyEnd, Keys } from './keys.js'
 import { RANGE_ORDER, type RangeOrder, rangesOf, type ScanCall } from './ranges.js'
 import { eachEntry, type Part, readBytes, readGroups, readKeys, readPayloads, readTokens } from './reply.js'
 import { Entries, type KeyVector, type Payloads } from './results.js'
+import { READ_AT_OPTIONS, type ReadAtOptions, versionOf } from './snapshot.js'
 
 /** Ranges of keys: one for each of `from`, of `to`, or of both together. The deadline is that of each page. */
-export interface RangesOptions<K extends KeyType> extends CallOptions, RangeOrder {
+export interface RangesOptions<K extends KeyType> extends ReadAtOptions, RangeOrder {
   /** Smallest key of each range; from the smallest of the index by default. Leading parts of a tuple stand for all that have them. */
   readonly from?: Keys<K> | readonly KeyEnd<K>[] | undefined
   /** Largest key of each range; to the largest of the index by default. */
@@ -25,7 +26,7 @@ export const RANGES_OPTIONS: Kinds<RangesOptions<KeyType>> = {
   to: ANYTHING,
   ...RANGE_ORDER,
   limit: NUMBER,
-  ...CALL_OPTIONS,
+  ...READ_AT_OPTIONS,
 }
 
 /** What a page's ranges are, and where each goes on. */
@@ -107,7 +108,7 @@ export function firstPage<K extends KeyType, P extends PayloadKind>(
   bounds: Bounds,
 ): Promise<RangesPage<K, P>> {
   const { limit } = options
-  const ranges = rangesOf(options, limit, known)
+  const ranges = { ...rangesOf(options, limit, known), version: versionOf(options) }
   if (options.from === undefined && options.to === undefined) {
     throw badRequest('ranges need from, to or both; entries() goes through a whole index')
   }

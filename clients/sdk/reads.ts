@@ -14,6 +14,7 @@ import {
   readPayloads,
 } from './reply.js'
 import { GetAllResult, GetResult, NextResult } from './results.js'
+import { type ReadAtOptions, versionOf } from './snapshot.js'
 
 /** A read of keys: what is asked beside them, and what is made of the answer. */
 interface KeyRead<Answer> {
@@ -61,6 +62,11 @@ export function nexts<K extends KeyType, P extends PayloadKind>(
         readNumbers(parts, 'sequences'),
       ),
   }
+}
+
+/** A read as of a version, if one is named. */
+export function readAt<Answer>({ asks, join }: KeyRead<Answer>, options: ReadAtOptions): KeyRead<Answer> {
+  return { asks: { ...asks, version: versionOf(options) }, join }
 }
 
 /** What a call for the keys asks. */

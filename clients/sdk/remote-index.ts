@@ -39,7 +39,7 @@ import {
   singlePayload,
 } from './payload-column.js'
 import { firstPage, RANGES_OPTIONS, type RangesOptions, type RangesPage } from './range-scan.js'
-import { COUNTS, gets, getsOfAll, nexts, readMany, readOne } from './reads.js'
+import { COUNTS, gets, getsOfAll, nexts, readAt, readMany, readOne } from './reads.js'
 import type {
   GetAllResult,
   GetResult,
@@ -52,6 +52,7 @@ import type {
   ValuesPage,
 } from './results.js'
 import { entryPages, keyPages, Scan, type ScanOptions, valuePages } from './scan.js'
+import { READ_AT_OPTIONS, type ReadAtOptions, versionOf } from './snapshot.js'
 import { WriteBatch } from './write-batch.js'
 import { sendWrite, writeOne } from './writes.js'
 
@@ -86,34 +87,55 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   }
 
   /** The first payload of a key, or undefined. */
-  get(key: KeyInput<K>, options: CallOptions = {}): Promise<Payload<P> | undefined> {
-    return this.#calls.begin('get', options, CALL_OPTIONS, (known, bounds) => {
+  get(key: KeyInput<K>, options: ReadAtOptions = {}): Promise<Payload<P> | undefined> {
+    return this.#calls.begin('get', options, READ_AT_OPTIONS, (known, bounds) => {
       const pick = (got: GetResult<P>, i: number) => got.payload(i)
-      return readOne(this.#calls, gets<P>(), singleKey(key, 'get', known), pick, known, bounds)
+      return readOne(
+        this.#calls,
+        readAt(gets<P>(), options),
+        singleKey(key, 'get', known),
+        pick,
+        known,
+        bounds,
+      )
     })
   }
 
   /** Whether a key has a payload. */
-  has(key: KeyInput<K>, options: CallOptions = {}): Promise<boolean> {
-    return this.#calls.begin('has', options, CALL_OPTIONS, (known, bounds) => {
+  has(key: KeyInput<K>, options: ReadAtOptions = {}): Promise<boolean> {
+    return this.#calls.begin('has', options, READ_AT_OPTIONS, (known, bounds) => {
       const pick = (counts: Uint32Array, i: number) => counts[i] > 0
-      return readOne(this.#calls, COUNTS, singleKey(key, 'has', known), pick, known, bounds)
+      return readOne(this.#calls, readAt(COUNTS, options), singleKey(key, 'has', known), pick, known, bounds)
     })
   }
 
   /** The number of payloads of a key. */
-  count(key: KeyInput<K>, options: CallOptions = {}): Promise<number> {
-    return this.#calls.begin('count', options, CALL_OPTIONS, (known, bounds) => {
+  count(key: KeyInput<K>, options: ReadAtOptions = {}): Promise<number> {
+    return this.#calls.begin('count', options, READ_AT_OPTIONS, (known, bounds) => {
       const pick = (counts: Uint32Array, i: number) => counts[i]
-      return readOne(this.#calls, COUNTS, singleKey(key, 'count', known), pick, known, bounds)
+      return readOne(
+        this.#calls,
+        readAt(COUNTS, options),
+        singleKey(key, 'count', known),
+        pick,
+        known,
+        bounds,
+      )
     })
   }
 
   /** All payloads of a key, in the order in which they were inserted. */
-  getAll(key: KeyInput<K>, options: CallOptions = {}): Promise<Payload<P>[]> {
-    return this.#calls.begin('getAll', options, CALL_OPTIONS, (known, bounds) => {
+  getAll(key: KeyInput<K>, options: ReadAtOptions = {}): Promise<Payload<P>[]> {
+    return this.#calls.begin('getAll', options, READ_AT_OPTIONS, (known, bounds) => {
       const pick = (all: GetAllResult<P>, i: number) => all.of(i)
-      return readOne(this.#calls, getsOfAll<P>(), singleKey(key, 'getAll', known), pick, known, bounds)
+      return readOne(
+        this.#calls,
+        readAt(getsOfAll<P>(), options),
+        singleKey(key, 'getAll', known),
+        pick,
+        known,
+        bounds,
+      )
     })
   }
 
@@ -127,7 +149,14 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
       const { reverse, sequence } = options
       const read = nexts<K, P>({ reverse }, sequence === undefined ? undefined : Uint32Array.of(sequence))
       const pick = (next: NextResult<K, P>, i: number) => next.entry(i)
-      return readOne(this.#calls, read, singleKey(key, 'getNext', known), pick, known, bounds)
+      return readOne(
+        this.#calls,
+        readAt(read, options),
+        singleKey(key, 'getNext', known),
+        pick,
+        known,
+        bounds,
+      )
     })
   }
 
@@ -139,29 +168,35 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   getMany(keys: Keys<K>, options: GetManyOptions = {}): Promise<GetResult<P>> {
     return this.#calls.begin('getMany', options, GET_MANY_OPTIONS, (known, bounds) => {
       const read = gets<P>({ traversal: traversalOf(options), withSequences: options.sequences })
-      return readMany(this.#calls, read, keyColumn(keys, known), known, bounds)
+      return readMany(this.#calls, readAt(read, options), keyColumn(keys, known), known, bounds)
     })
   }
 
   /** Whether each key has a payload: 1 or 0. */
-  hasMany(keys: Keys<K>, options: CallOptions = {}): Promise<Uint8Array> {
-    return this.#calls.begin('hasMany', options, CALL_OPTIONS, async (known, bounds) => {
-      const counts = await readMany(this.#calls, COUNTS, keyColumn(keys, known), known, bounds)
+  hasMany(keys: Keys<K>, options: ReadAtOptions = {}): Promise<Uint8Array> {
+    return this.#calls.begin('hasMany', options, READ_AT_OPTIONS, async (known, bounds) => {
+      const counts = await readMany(
+        this.#calls,
+        readAt(COUNTS, options),
+        keyColumn(keys, known),
+        known,
+        bounds,
+      )
       return Uint8Array.from(counts, (count) => Math.min(count, 1))
     })
   }
 
   /** The number of payloads of each key. */
-  countMany(keys: Keys<K>, options: CallOptions = {}): Promise<Uint32Array> {
-    return this.#calls.begin('countMany', options, CALL_OPTIONS, (known, bounds) =>
-      readMany(this.#calls, COUNTS, keyColumn(keys, known), known, bounds),
+  countMany(keys: Keys<K>, options: ReadAtOptions = {}): Promise<Uint32Array> {
+    return this.#calls.begin('countMany', options, READ_AT_OPTIONS, (known, bounds) =>
+      readMany(this.#calls, readAt(COUNTS, options), keyColumn(keys, known), known, bounds),
     )
   }
 
   /** All payloads of each key. */
-  getAllMany(keys: Keys<K>, options: CallOptions = {}): Promise<GetAllResult<P>> {
-    return this.#calls.begin('getAllMany', options, CALL_OPTIONS, (known, bounds) =>
-      readMany(this.#calls, getsOfAll<P>(), keyColumn(keys, known), known, bounds),
+  getAllMany(keys: Keys<K>, options: ReadAtOptions = {}): Promise<GetAllResult<P>> {
+    return this.#calls.begin('getAllMany', options, READ_AT_OPTIONS, (known, bounds) =>
+      readMany(this.#calls, readAt(getsOfAll<P>(), options), keyColumn(keys, known), known, bounds),
     )
   }
 
@@ -180,7 +215,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
         throw badRequest(`${count} keys came with ${sequences.length} sequences; each has one`)
       }
       const read = nexts<K, P>({ reverse, traversal: traversalOf(options) }, sequences)
-      return readMany(this.#calls, read, column, known, bounds)
+      return readMany(this.#calls, readAt(read, options), column, known, bounds)
     })
   }
 
@@ -219,9 +254,9 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   }
 
   /** How many entries each of these ranges has. */
-  countRanges(ranges: readonly KeyRange<K>[], options: CallOptions = {}): Promise<number[]> {
-    return this.#calls.begin('countRanges', options, CALL_OPTIONS, (known, bounds) =>
-      countRanges(this.#calls, ranges, known, bounds),
+  countRanges(ranges: readonly KeyRange<K>[], options: ReadAtOptions = {}): Promise<number[]> {
+    return this.#calls.begin('countRanges', options, READ_AT_OPTIONS, (known, bounds) =>
+      countRanges(this.#calls, ranges, versionOf(options), known, bounds),
     )
   }
 

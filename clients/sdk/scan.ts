@@ -2,16 +2,7 @@ import { type Column, columnOf, valueAt } from '../../protocol/columns.js'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type KeyType, type PayloadKind, tokenWidth } from '../../protocol/types.js'
-import {
-  ANYTHING,
-  type Bounds,
-  BYTES,
-  CALL_OPTIONS,
-  type CallOptions,
-  checkOptions,
-  type Kinds,
-  NUMBER,
-} from './call-options.js'
+import { ANYTHING, type Bounds, BYTES, checkOptions, type Kinds, NUMBER } from './call-options.js'
 import type { DataCall } from './data-call.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
 import type { KeyEnd, KeyPrefix } from './keys.js'
@@ -19,9 +10,10 @@ import { PageItems, type PageOf } from './page-items.js'
 import { RANGE_ORDER, type RangeOrder, rangeOf } from './ranges.js'
 import { eachEntry, type Part, readBytes, readGroups, readKeys, readPayloads, readTokens } from './reply.js'
 import { KeysPage, type KeyVector, ScanPage, ValuesPage } from './results.js'
+import { READ_AT_OPTIONS, type ReadAtOptions, versionOf } from './snapshot.js'
 
 /** A range of keys, and how to go through it. The deadline is that of each page. */
-export interface ScanOptions<K extends KeyType> extends CallOptions, RangeOrder {
+export interface ScanOptions<K extends KeyType> extends ReadAtOptions, RangeOrder {
   /** Smallest key; from the smallest of the index by default. Leading parts of a tuple stand for all keys that begin with them. */
   readonly from?: KeyEnd<K> | undefined
   /** Largest key; to the largest of the index by default. */
@@ -44,7 +36,7 @@ const SCAN_OPTIONS: Kinds<ScanOptions<KeyType>> = {
   limit: NUMBER,
   pageSize: NUMBER,
   after: BYTES,
-  ...CALL_OPTIONS,
+  ...READ_AT_OPTIONS,
 }
 
 const PAGE_ENTRIES = 8192
@@ -69,8 +61,8 @@ interface ScannedPage<Item> extends PageOf<Item> {
 
 /**
  * A scan: `for await` goes through what it finds, `pages()` through its pages without work for each entry. Every loop starts
- * anew. Each page shows the index as of its own request, and every entry that is there all along comes exactly once. Where the name has come to
- * mean another index between two pages, the next one fails with `INDEX_CHANGED`.
+ * anew. All pages show one moment, that of the first or of `snapshot`; a page of a loop that stood still for ten minutes fails with `VERSION_GONE`.
+ * Where the name has come to mean another index between two pages, the next one fails with `INDEX_CHANGED`.
  */
 export class Scan<K extends KeyType, Page extends ScannedPage<Item>, Item> implements AsyncIterable<Item> {
   readonly #calls: IndexCalls
@@ -91,15 +83,28 @@ export class Scan<K extends KeyType, Page extends ScannedPage<Item>, Item> imple
 
   async *pages(): AsyncGenerator<Page, void, undefined> {
     const { limit = Number.POSITIVE_INFINITY, pageSize = PAGE_ENTRIES } = this.#options
-    let { after } = this.#options
-    let index: KnownIndex | undefined
-    for (let left = Math.floor(limit); left > 0; ) {
-      const { page, more, of } = await this.#fetch(Math.min(left, pageSize), after, index)
-      if (page.length > 0) yield page
-      if (!more) return
-      left -= page.length
-      after = page.token
-      index = of
+    const { connection } = this.#calls
+    const given = versionOf(this.#options)
+    // Further pages, if there may be any, see what the first one sees.
+    const own = given === undefined && limit > pageSize ? connection.newVersion() : undefined
+    let place: Place = {
+      after: this.#options.after,
+      of: undefined,
+      version: own ?? given,
+      opensVersion: own !== undefined,
+    }
+    let isOpen = false
+    try {
+      for (let left = Math.floor(limit); left > 0; ) {
+        const { page, more, of } = await this.#fetch(Math.min(left, pageSize), place)
+        isOpen ||= own !== undefined && more
+        if (page.length > 0) yield page
+        if (!more) return
+        left -= page.length
+        place = { ...place, after: page.token, of, opensVersion: false }
+      }
+    } finally {
+      if (own !== undefined && isOpen) void connection.closeVersion(own)
     }
   }
 
@@ -107,19 +112,14 @@ export class Scan<K extends KeyType, Page extends ScannedPage<Item>, Item> imple
     return new PageItems(this.pages())
   }
 
-  /** @param of the index that the pages before were of, if there were any */
-  async #fetch(
-    limit: number,
-    after: Uint8Array | undefined,
-    of: KnownIndex | undefined,
-  ): Promise<FetchedPage<Page>> {
+  async #fetch(limit: number, { after, of, ...version }: Place): Promise<FetchedPage<Page>> {
     const calls = this.#calls
     const { asks, read } = this.#pages
     const bounds = calls.connection.bounds(this.#options)
     const known = of ?? calls.definition.known ?? (await calls.definition.get(bounds))
     const tokens = after && columnOf([after], tokenWidth(known.keyType))
     const call = rangeOf(this.#options, limit, known)
-    const asked = { ...call, ...asks, columns: { ...call.columns, tokens } }
+    const asked = { ...call, ...asks, ...version, columns: { ...call.columns, tokens } }
     const ask = (whole: DataCall, known: KnownIndex, bounds: Bounds) =>
       calls.ask(known, whole, bounds, (parts, of): FetchedPages<Page> => {
         const offsets = readGroups(parts)
@@ -143,6 +143,13 @@ export class Scan<K extends KeyType, Page extends ScannedPage<Item>, Item> imple
     const own = isWhole ? page : this.#pages.part(page, first, end, valueAt(ends, i).slice())
     return { page: own, more: more[i] === 1, of }
   }
+}
+
+/** Where a scan goes on, and as of what. */
+interface Place extends Pick<DataCall, 'version' | 'opensVersion'> {
+  readonly after: Uint8Array | undefined
+  /** The index that the pages before were of, if there were any. */
+  readonly of: KnownIndex | undefined
 }
 
 /** Pages of several scans that were asked for together, one after the other. */

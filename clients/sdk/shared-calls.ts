@@ -109,6 +109,7 @@ export class SharedCalls {
 /** Whether calls say the same, but for their values. */
 function isAlike(one: DataCall, other: DataCall): boolean {
   if (one.op !== other.op || one.limit !== other.limit || one.reverse !== other.reverse) return false
+  if (one.version !== other.version) return false
   if (one.withoutKeys !== other.withoutKeys || one.withoutPayloads !== other.withoutPayloads) return false
   if (one.fromExclusive !== other.fromExclusive || one.toExclusive !== other.toExclusive) return false
   const { from, to, tokens, sequences } = one.columns

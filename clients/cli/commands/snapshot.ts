@@ -7,7 +7,7 @@ export const add = clientCommand({
   positionals: { index: { type: 'string', describe: 'Name of the index; all by default' } },
   examples: [['$0 snapshot', 'of all indexes, before the server is updated']],
   async run(client, given) {
-    const snapshots = await client.snapshot(given.index)
+    const snapshots = await client.takeSnapshot(given.index)
     const rows = snapshots.map(({ index, relation, position, bytes }) => {
       return [relation === undefined ? 'index' : 'relation', index ?? relation, position, bytesText(bytes)]
     })

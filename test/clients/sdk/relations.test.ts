@@ -75,7 +75,7 @@ void t.test('rows go in and come out, through threads that listen', async (t) =>
   t.same(await orders.read({ from: 139 }), { id: [7], price: [null], total: [8n], city: [null] })
   t.match(await orders.stats(), { rows: 140, resident: true, deviceBytes: Number })
   t.match(await client.stats(), { relations: [{ name: 'orders', rows: 140 }] })
-  t.match(await client.snapshot(), [{ relation: 'orders', position: 5 }])
+  t.match(await client.takeSnapshot(), [{ relation: 'orders', position: 5 }])
   t.same(await client.listRelations(), [{ ...ORDERS, indexes: [] }])
   t.equal(await client.dropRelation('orders'), true)
   t.equal(await client.dropRelation('orders', { ifExists: true }), false)

@@ -44,7 +44,8 @@ function methodsOf(client: Client): Readonly<Record<string, readonly [object, Ro
         dropRelation: (options) => client.dropRelation('r', options),
         listRelations: (options) => client.listRelations(options),
         stats: (options) => client.stats(options),
-        snapshot: (options) => client.snapshot('numbers', options),
+        snapshot: (options) => client.snapshot(options),
+        takeSnapshot: (options) => client.takeSnapshot('numbers', options),
         backUp: (options) => client.backUp('monday', options),
         calibration: (options) => client.calibration(options),
         query: (options) => client.query(r, options),
@@ -232,7 +233,7 @@ t.test('beginners are told what is right', async (t) => {
     [() => client.dropIndex(loosely(undefined)), /takes the name of an index/],
     [() => client.renameIndex('numbers', loosely(undefined)), /takes the name of an index/],
     [() => client.swapIndexes('numbers', loosely({})), /takes the name of an index/],
-    [() => client.snapshot(loosely({ deadline: 5 })), /takes the name of an index.*not an Object/],
+    [() => client.takeSnapshot(loosely({ deadline: 5 })), /takes the name of an index.*not an Object/],
 
     [
       () => texts.getMany(loosely('k')),

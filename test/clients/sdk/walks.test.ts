@@ -297,7 +297,7 @@ for (const [what, subject] of Object.entries(SUBJECTS)) {
       await program.write()
     }
     // Sequence numbers outlive the process.
-    await first.client.snapshot()
+    await first.client.takeSnapshot()
     await program.write()
     await first.close()
     const second = await openServer(t, directory, regionBytes)

@@ -90,12 +90,12 @@ t.test('everybody does what it may, sees what it may, and no more', async (t) =>
   t.strictSame(names(seen.indexes), ['a-1'])
   t.strictSame(Object.keys(seen.server), ['version', 'uptimeSeconds', 'adapter'])
   t.strictSame(
-    (await reader.snapshot()).map(({ index }) => index),
+    (await reader.takeSnapshot()).map(({ index }) => index),
     ['a-1'],
   )
-  await lacks(reader.snapshot('a-2'), 'snapshot', 'reader')
-  await t.rejects(monitor.snapshot(), { code: 'UNAUTHORISED', message: /"snapshot" on any index/ })
-  t.equal((await operator.snapshot()).length, 3)
+  await lacks(reader.takeSnapshot('a-2'), 'snapshot', 'reader')
+  await t.rejects(monitor.takeSnapshot(), { code: 'UNAUTHORISED', message: /"snapshot" on any index/ })
+  t.equal((await operator.takeSnapshot()).length, 3)
   t.ok(await operator.dropIndex('a-2'))
 })
 

@@ -31,8 +31,8 @@ const STEPS: readonly Step[] = [
   (client, name, random) => index(client, name).deleteMany(values(random)),
   (client, name) => index(client, name).ranges({ from: [0, 500], to: [400, 900], limit: 100 }),
   (client, name) => index(client, name).stats(),
-  (client, name) => client.snapshot(name),
-  (client) => client.snapshot(),
+  (client, name) => client.takeSnapshot(name),
+  (client) => client.takeSnapshot(),
   (client) => client.stats(),
   (client) => client.listIndexes(),
 ]

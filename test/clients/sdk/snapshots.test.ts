@@ -1,0 +1,98 @@
+import t, { type Test } from 'tap'
+import { connect, type Index } from '../../../clients/sdk/index.js'
+import { start } from '../../src/server/start.js'
+
+const KEYS = 50
+
+/** A client of a server that has an index of numbers, each with itself as its payload. */
+async function prepared(t: Test) {
+  const { url } = await start(t)
+  const client = await connect(url)
+  t.teardown(() => client.close())
+  const numbers = await client.createIndex({
+    name: 'numbers',
+    keyType: 'u32',
+    payloadKind: 'u32',
+    unique: false,
+  })
+  const all = Uint32Array.from({ length: KEYS }, (_, i) => i)
+  await numbers.putMany(all, all)
+  return { url, client, numbers }
+}
+
+async function taken<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = []
+  for await (const item of items) all.push(item)
+  return all
+}
+
+const original = Array.from({ length: KEYS }, (_, i) => i)
+
+t.test('reads that name a snapshot see its moment, whatever is written', async (t) => {
+  const { client, numbers } = await prepared(t)
+  const texts = await client.createIndex({
+    name: 'texts',
+    keyType: 'string',
+    payloadKind: 'json',
+    unique: true,
+  })
+  // Of the same turn, and so before it.
+  void texts.put('a', { n: 1 })
+  const snapshot = await client.snapshot({ seconds: 30 })
+  await numbers.putMany([1, 2, 3], [10, 20, 30])
+  await numbers.insert(4, 40)
+  await numbers.deleteRange({ from: 5, to: 9 })
+  await texts.put('a', { n: 2 })
+  const at = { snapshot }
+  t.same(await texts.get('a', at), { n: 1 })
+  t.same(await texts.get('a'), { n: 2 })
+  t.same(
+    await Promise.all([numbers.get(1, at), numbers.get(1), numbers.has(7, at), numbers.has(7)]),
+    [1, 10, true, false],
+    'calls of a turn do not share requests with those of another moment',
+  )
+  t.same([await numbers.getAll(4, at), await numbers.getAll(4)], [[4], [4, 40]])
+  t.same([await numbers.count(4, at), await numbers.count(4)], [1, 2])
+  t.same([(await numbers.getNext(4, at))?.key, (await numbers.getNext(4))?.key], [5, 10])
+  t.same([...(await numbers.getMany([1, 7], at)).payloads], [1, 7])
+  t.same([...(await numbers.hasMany([1, 7], at))], [1, 1])
+  t.same([...(await numbers.countMany([4, 7], at))], [1, 1])
+  t.same([...(await numbers.getNextMany([4], at)).keys], [5])
+  t.same((await numbers.getAllMany([4], at)).of(0), [4])
+  t.same(await numbers.countRanges([{ from: 0, to: 9 }], at), [10])
+  t.same(await taken(numbers.keys({ ...at, pageSize: 7 })), original)
+  t.same(await taken(numbers.values(at)), original)
+  const page = await numbers.ranges({ from: [0, 5], limit: 3, ...at })
+  t.same([...page.keys, ...(await page.next())!.keys], [0, 1, 2, 5, 6, 7, 3, 4, 5, 8, 9, 10])
+})
+
+t.test('a scan sees one moment', async (t) => {
+  const { client, numbers } = await prepared(t)
+  const seen: number[] = []
+  for await (const key of numbers.keys({ pageSize: 7 })) {
+    seen.push(key)
+    if (key % 10 === 0) await Promise.all([numbers.delete(key + 9), numbers.put(1000 + key, 0)])
+  }
+  t.same(seen, original)
+  t.same((await taken(numbers.keys())).length, KEYS)
+  t.match(await versions(), { open: 0 }, 'which is given up when it is over')
+  for await (const _ of numbers.entries({ pageSize: 3 })) break
+  t.match(await versions(), { open: 0 }, 'or left')
+  t.same(await taken(numbers.keys({ limit: 5 })), [0, 1, 2, 3, 4])
+
+  async function versions() {
+    return (await client.stats()).server.versions
+  }
+})
+
+t.test('what is closed, or no snapshot, is refused', async (t) => {
+  const { client, numbers } = await prepared(t)
+  const snapshot = await client.snapshot()
+  await snapshot.close()
+  await snapshot.close()
+  await t.rejects(numbers.get(1, { snapshot }), { code: 'BAD_REQUEST', message: /the snapshot is closed/ })
+  await t.rejects(taken(numbers.entries({ snapshot })), { code: 'BAD_REQUEST' })
+  const strange = { snapshot: {} } as Parameters<Index<'u32', 'u32'>['get']>[1]
+  await t.rejects(numbers.get(1, strange), { code: 'BAD_REQUEST', message: /client\.snapshot\(\) opens/ })
+  await t.rejects(client.snapshot({ seconds: 4000 }), { code: 'BAD_REQUEST', message: /from 1 to 3600/ })
+})
