@@ -15,7 +15,7 @@ import type { IndexUpkeep } from './index-upkeep.js'
 import { pagedIndex } from './loader.js'
 import type { PagedStructure } from './paged-structure.js'
 import { readPayloads } from './payload-reader.js'
-import { VersionCopies, type VersionId } from './read-versions.js'
+import { type OpenVersion, VersionCopies, type VersionId } from './read-versions.js'
 import { type RequestQueue, requireWanted } from './request-queue.js'
 
 /** What reads need of their index. */
@@ -53,9 +53,9 @@ export class IndexReader {
     request: ReadRequest<Op>,
     columns: ReadColumns,
     reader: Reader | undefined,
-    moment: number | undefined,
+    version: OpenVersion | undefined,
   ): Promise<ReadResults[Op]> {
-    const copy = moment === undefined ? undefined : this.#copies.of(moment)
+    const copy = version && this.#copies.of(version)
     if (copy === undefined) return this.#index.queue.read(() => this.#readHere(request, columns, reader))
     return this.#inTurn(
       () => copy.use((structure) => this.#run(structure, request, columns)),
@@ -76,7 +76,7 @@ export class IndexReader {
     return queue.read(async () => {
       const page = await this.#readHere(request, columns, reader)
       if (page.more.includes(1)) {
-        this.#host.versions.open(version, LIMITS.scanVersionSeconds)
+        this.#host.versions.open(version, LIMITS.scanVersionSeconds, this.#copies)
         // What waits came before the version, and would be seen by it. Nothing is written before this turn ends.
         if (!queue.startsReads) await this.#copies.addForNewest((reserve) => this.#copy(reserve))
       }
@@ -140,22 +140,31 @@ export class IndexReader {
     request: ReadRequest<Op>,
     columns: ReadColumns,
   ): Promise<ReadResults[Op]> {
-    const { hasRows } = this.#index
-    if (!hasRows) return structure.use((current) => this.#ask(current, request, columns))
-    const read = (rows: ReadRequest<Op>) => structure.use((current) => this.#ask(current, rows, columns))
-    return readPayloads(this.#host.store.payloads, this.#index.live().stored.id, read, request)
+    const { stored, structure: here } = this.#index.live()
+    const ask = structure === here ? this.#askHere : this.#ask
+    if (!this.#index.hasRows) return structure.use((current) => ask(current, request, columns))
+    const read = (rows: ReadRequest<Op>) => structure.use((current) => ask(current, rows, columns))
+    return readPayloads(this.#host.store.payloads, stored.id, read, request)
   }
 
-  #ask<Op extends ReadOp>(
+  /** Small reads of what there is share dispatches. */
+  #askHere = <Op extends ReadOp>(
     structure: IndexStructure,
     request: ReadRequest<Op>,
     columns: ReadColumns,
-  ): Promise<ReadResults[Op]> {
+  ): Promise<ReadResults[Op]> => {
     const { keys } = columns
-    const isCurrent = structure === this.#index.live().structure.current
-    if (isCurrent && keys !== undefined && goesWithOthers(request, keys)) {
+    if (keys !== undefined && goesWithOthers(request, keys)) {
       return this.#gathered.read(request, { keys, sequences: columns.sequences }) as Promise<ReadResults[Op]>
     }
+    return this.#ask(structure, request, columns)
+  }
+
+  #ask = <Op extends ReadOp>(
+    structure: IndexStructure,
+    request: ReadRequest<Op>,
+    columns: ReadColumns,
+  ): Promise<ReadResults[Op]> => {
     // Explanations are not timed.
     if (request.op === 'explain') return structure.read(request, columns)
     return this.#timed(structure.read(request, columns))

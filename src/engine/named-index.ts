@@ -31,7 +31,7 @@ import { type FillStructure, type Loaded, loadStructure, pagedIndex, shapeOf } f
 import { NamedStructure } from './named-structure.js'
 import type { PagedStructure, PlaceStats } from './paged-structure.js'
 import { deleteLogged } from './range-deletion.js'
-import type { VersionId } from './read-versions.js'
+import type { OpenVersion, VersionId } from './read-versions.js'
 import { type Followers, requireWanted } from './request-queue.js'
 import { rememberedOutcome } from './write-identity.js'
 
@@ -102,17 +102,17 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   /**
    * Reads as a structure does, with payloads of kind `bytes` in the place of its rows. A scan has fewer entries than were asked for where
    * their payloads would not fit into one reply. Small gets and `getNext`s that name no traversal share dispatches.
-   * @param moment of the read version to read, as `ReadVersions.use` gives it; what is there now without it
+   * @param version the read version to read; what is there now without it
    * @throws WarpdexError also `VERSION_GONE`
    */
   async read<Op extends ReadOp>(
     request: ReadRequest<Op>,
     columns: ReadColumns,
     reader?: Reader,
-    moment?: number,
+    version?: OpenVersion,
   ): Promise<ReadResults[Op]> {
     this.refuse()
-    return this.#reader.read(request, columns, reader, moment)
+    return this.#reader.read(request, columns, reader, version)
   }
 
   /**

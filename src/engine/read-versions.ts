@@ -1,6 +1,6 @@
 import { totalmem } from 'node:os'
 import type { IndexStructure } from '../../gpu/index-structure.js'
-import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { badRequest, toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { Clock } from './clock.js'
 import type { PagedStructure } from './paged-structure.js'
@@ -20,9 +20,15 @@ export interface VersionFigures {
   readonly bytes: number
 }
 
-interface Version {
+/** A version that is open. */
+export interface OpenVersion {
   /** Its place among all that were ever opened, from 1 on. */
   readonly moment: number
+  /** The copies of the one index that it is for; of all without it. */
+  readonly only: VersionCopies | undefined
+}
+
+interface Version extends OpenVersion {
   readonly seconds: number
   stopTimer: () => void
 }
@@ -41,7 +47,6 @@ export class ReadVersions {
   readonly #open = new Map<string, Version>()
   readonly #copies = new Set<VersionCopy>()
   #opened = 0
-  #newest = 0
 
   /** @param mostBytes that all copies may take */
   constructor(clock: Clock, mostBytes: number) {
@@ -52,14 +57,14 @@ export class ReadVersions {
   /**
    * Opens a version; one that is open already stays as it is.
    * @param seconds after its last use for which it stays
+   * @param only the copies of the index that it is for; all without it
    * @throws WarpdexError `OVERLOADED`
    */
-  open(id: VersionId, seconds: number): void {
+  open(id: VersionId, seconds: number, only?: VersionCopies): void {
     const name = nameOf(id)
     if (!this.#open.has(name)) {
       this.#requireFew()
-      this.#newest = ++this.#opened
-      this.#open.set(name, { moment: this.#newest, seconds, stopTimer: () => {} })
+      this.#open.set(name, { moment: ++this.#opened, only, seconds, stopTimer: () => {} })
     }
     this.#renew(name)
   }
@@ -80,8 +85,8 @@ export class ReadVersions {
     return this.#open.has(nameOf(id))
   }
 
-  /** Uses a version, which stays for longer by that; its moment. @throws WarpdexError `VERSION_GONE` */
-  use(id: VersionId): number {
+  /** Uses a version, which stays for longer by that. @throws WarpdexError `VERSION_GONE` */
+  use(id: VersionId): OpenVersion {
     const name = nameOf(id)
     const version = this.#open.get(name)
     if (version === undefined) {
@@ -90,12 +95,22 @@ export class ReadVersions {
       )
     }
     this.#renew(name)
-    return version.moment
+    return version
   }
 
-  /** Moment of the newest version that is open; 0 where none is. */
-  get newest(): number {
-    return this.#newest
+  /** Moments of the open versions that see an index and were opened after another moment, the newest last. */
+  openAfter(moment: number, copies: VersionCopies): readonly number[] {
+    if (this.#open.size === 0) return []
+    const later = [...this.#open.values()].filter((version) => version.moment > moment)
+    return later.filter((version) => sees(version, copies)).map((version) => version.moment)
+  }
+
+  /** Whether a copy is of use to a version that is open. */
+  #isWanted(copy: VersionCopy): boolean {
+    for (const version of this.#open.values()) {
+      if (sees(version, copy.owner) && copy.covers(version.moment)) return true
+    }
+    return false
   }
 
   get figures(): VersionFigures {
@@ -144,11 +159,7 @@ export class ReadVersions {
     if (version === undefined) return false
     version.stopTimer()
     this.#open.delete(name)
-    const moments = [...this.#open.values()].map(({ moment }) => moment)
-    this.#newest = moments.at(-1) ?? 0
-    for (const copy of this.#copies) {
-      if (!moments.some((moment) => copy.covers(moment))) void copy.drop()
-    }
+    for (const copy of this.#copies) if (!this.#isWanted(copy)) void copy.drop()
     return true
   }
 }
@@ -169,6 +180,10 @@ function gone(why: string): WarpdexError {
   return new WarpdexError('VERSION_GONE', `${why}; open a new one`)
 }
 
+function sees({ only }: OpenVersion, copies: VersionCopies): boolean {
+  return only === undefined || only === copies
+}
+
 type Structure = PagedStructure<IndexStructure>
 
 /** Makes a copy of what there is at the time of the call; it asks first for the bytes that this takes. */
@@ -185,7 +200,8 @@ class VersionCopy {
   readonly #after: number
   readonly #through: number
   readonly #structure: Promise<Structure>
-  readonly #onDrop: (copy: VersionCopy) => void
+  /** The copies of its index. */
+  readonly owner: VersionCopies
   /** Resolves when it is made, or cannot be. */
   readonly made: Promise<void>
   /** Bytes that it was made with. */
@@ -194,14 +210,10 @@ class VersionCopy {
   #onUnused: (() => void) | undefined
   #dropped: Promise<void> | undefined
 
-  constructor(
-    moments: Moments,
-    make: (copy: VersionCopy) => Promise<Structure>,
-    onDrop: (copy: VersionCopy) => void,
-  ) {
+  constructor(owner: VersionCopies, moments: Moments, make: (copy: VersionCopy) => Promise<Structure>) {
+    this.owner = owner
     this.#after = moments.after
     this.#through = moments.through
-    this.#onDrop = onDrop
     this.#structure = make(this)
     // Whoever reads it is told of a failure.
     this.made = this.#structure.then(
@@ -244,7 +256,7 @@ class VersionCopy {
     const structure = await this.#structure.catch(() => undefined)
     if (this.#uses > 0) await new Promise<void>((resolve) => (this.#onUnused = resolve))
     await structure?.destroy()
-    this.#onDrop(this)
+    this.owner.remove(this)
   }
 }
 
@@ -252,7 +264,7 @@ class VersionCopy {
 export class VersionCopies {
   readonly #versions: ReadVersions
   readonly #copies = new Set<VersionCopy>()
-  /** Moment of the newest version for which there is a copy, or was. */
+  /** Up to which moment all versions have a copy, or had one. */
   #through = 0
 
   constructor(versions: ReadVersions) {
@@ -261,7 +273,7 @@ export class VersionCopies {
 
   /** Whether a version was opened since the last copy, so that another is to be made before anything is written. */
   get isDue(): boolean {
-    return this.#versions.newest > this.#through
+    return this.#versions.openAfter(this.#through, this).some((moment) => this.#of(moment) === undefined)
   }
 
   get isEmpty(): boolean {
@@ -270,9 +282,13 @@ export class VersionCopies {
 
   /** Adds one for all versions that were opened since the last. */
   add(make: MakeCopy): void {
-    const { newest } = this.#versions
-    void this.#add({ after: this.#through, through: newest }, make)
-    this.#through = newest
+    const through = this.#newest
+    void this.#add({ after: this.#through, through }, make)
+    this.#through = through
+  }
+
+  get #newest(): number {
+    return this.#versions.openAfter(this.#through, this).at(-1) ?? this.#through
   }
 
   #add(moments: Moments, make: MakeCopy): Promise<void> {
@@ -282,23 +298,33 @@ export class VersionCopies {
         versions.requireRoom(bytes)
         copy.bytes = bytes
       })
-    const copy = new VersionCopy(moments, reserving, (dropped) => {
-      this.#copies.delete(dropped)
-      versions.remove(dropped)
-    })
+    const copy = new VersionCopy(this, moments, reserving)
     this.#copies.add(copy)
     versions.add(copy)
     return copy.made
   }
 
+  remove(copy: VersionCopy): void {
+    this.#copies.delete(copy)
+    this.#versions.remove(copy)
+  }
+
   /** As `add`, for the newest version only. Resolves when the copy is made, or cannot be. */
   addForNewest(make: MakeCopy): Promise<void> {
-    const { newest } = this.#versions
+    const newest = this.#newest
     return this.#add({ after: newest - 1, through: newest }, make)
   }
 
-  /** The one that a version sees; undefined where nothing was written since, so that it sees what there is. */
-  of(moment: number): VersionCopy | undefined {
+  /**
+   * The one that a version sees; undefined where nothing was written since, so that it sees what there is.
+   * @throws WarpdexError `BAD_REQUEST` for a version that a scan of another index has opened
+   */
+  of({ moment, only }: OpenVersion): VersionCopy | undefined {
+    if (only === undefined || only === this) return this.#of(moment)
+    throw badRequest('this read version was opened by a scan, and has no other index than that of the scan')
+  }
+
+  #of(moment: number): VersionCopy | undefined {
     for (const copy of this.#copies) if (copy.covers(moment)) return copy
     return undefined
   }

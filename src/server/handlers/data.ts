@@ -116,8 +116,8 @@ function readerOf(
   const { call } = context
   if (request.version === undefined || toBeOpened(versions, request, context) !== undefined)
     return (request, columns) => index.read(request, columns, call)
-  const moment = versions.use(versionIdOf(request.version, context))
-  return (request, columns) => index.read(request, columns, call, moment)
+  const version = versions.use(versionIdOf(request.version, context))
+  return (request, columns) => index.read(request, columns, call, version)
 }
 
 /** The read version that a scan is to open. One that is open already was opened by the same request, which was sent again. */

@@ -1,10 +1,15 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { ScanResult } from '../../../gpu/index-structure.js'
 import { type Column, columnOf, valueAt } from '../../../protocol/columns.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import { type IndexDefinition, WriteOp } from '../../../protocol/types.js'
 import type { Engine, Index } from '../../../src/engine/index.js'
-import { ReadVersions, VersionCopies, type VersionId } from '../../../src/engine/read-versions.js'
+import {
+  type OpenVersion,
+  ReadVersions,
+  VersionCopies,
+  type VersionId,
+} from '../../../src/engine/read-versions.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
 import { Random, seedOfRun } from '../../random.js'
 import { HandClock } from './hand-clock.js'
@@ -83,8 +88,8 @@ function deleteSome(
 }
 
 /** All entries of an index as of a version. */
-async function contentOf(index: Index, moment: number): Promise<Model> {
-  const page = await index.read({ op: 'scan', ranges: 1, limit: 10_000 }, {}, undefined, moment)
+async function contentOf(index: Index, version: OpenVersion): Promise<Model> {
+  const page = await index.read({ op: 'scan', ranges: 1, limit: 10_000 }, {}, undefined, version)
   return contentOfPages([page])
 }
 
@@ -100,21 +105,20 @@ function contentOfPages(pages: readonly ScanResult[]): Model {
 }
 
 /** All entries of an index, page by page, as of the first of them. */
-async function scanOf(engine: Engine, index: Index, version: VersionId): Promise<Model> {
+async function scanOf(engine: Engine, index: Index, id: VersionId): Promise<Model> {
   const scan = { op: 'scan', ranges: 1, limit: 7 } as const
-  const pages = [await index.readAndOpen(version, scan, {})]
+  const pages = [await index.readAndOpen(id, scan, {})]
   for (let last = pages[0]!; last.more[0] === 1; last = pages.at(-1)!) {
-    const moment = engine.versions.use(version)
-    pages.push(await index.read(scan, { tokens: last.tokens }, undefined, moment))
+    pages.push(await index.read(scan, { tokens: last.tokens }, undefined, engine.versions.use(id)))
   }
-  engine.versions.close(version)
+  engine.versions.close(id)
   return contentOfPages(pages)
 }
 
 /** The first payload of every key there may be, as of a version. */
-async function firstsOf(definition: IndexDefinition, index: Index, moment: number): Promise<Model> {
+async function firstsOf(definition: IndexDefinition, index: Index, version: OpenVersion): Promise<Model> {
   const keys = columnFor(definition, [...Array(KEYS).keys()])
-  const { found, payloads } = await index.read({ op: 'get' }, { keys }, undefined, moment)
+  const { found, payloads } = await index.read({ op: 'get' }, { keys }, undefined, version)
   const texts = textsOf(payloads)
   const has = (key: number) => ((found[key >> 3]! >> (key & 7)) & 1) === 1
   return new Map([...Array(KEYS).keys()].filter(has).map((key) => [String(key), [texts[key]!]]))
@@ -133,14 +137,22 @@ async function createAll(engine: Engine): Promise<Index[]> {
   return DEFINITIONS.map(({ name }) => engine.index(name))
 }
 
-t.test('a version goes on seeing all indexes as they were when it was opened', async (t) => {
-  const engine = await openEngine(t, { structures: prefixTrees, snapshotLogBytes: 4096 })
+t.test('a version goes on seeing all indexes as they were when it was opened', (t) =>
+  writesAndReads(t, Number.POSITIVE_INFINITY),
+)
+
+t.test('also where there is no room for all of them on the device', (t) => writesAndReads(t, 60_000))
+
+/** Random writes, and reads as of versions, of which many are under way at a time. */
+async function writesAndReads(t: Test, deviceMemory: number): Promise<void> {
+  const engine = await openEngine(t, { structures: prefixTrees, snapshotLogBytes: 4096, deviceMemory })
+  let pagedOut = 0
   const indexes = await createAll(engine)
   let models: readonly Model[] = indexes.map(() => new Map())
   const open = new Map<number, readonly Model[]>()
   const checks: Promise<unknown>[] = []
   let next = 0
-  for (let step = 0; step < 150; step++) {
+  for (let step = 0; step < 120; step++) {
     const which = random.below(indexes.length)
     const index = indexes[which]!
     const definition = DEFINITIONS[which]!
@@ -158,13 +170,13 @@ t.test('a version goes on seeing all indexes as they were when it was opened', a
         break
       case 2: {
         if (number === undefined) break
-        const moment = engine.versions.use(id(number))
+        const version = engine.versions.use(id(number))
         const expected = seen[which]!
         checks.push(
-          contentOf(index, moment).then((content) =>
+          contentOf(index, version).then((content) =>
             t.same(sorted(content), sorted(expected), `${definition.name}, ${step}`),
           ),
-          firstsOf(definition, index, moment).then((content) =>
+          firstsOf(definition, index, version).then((content) =>
             t.same(sorted(content), sorted(firsts(expected)), `${definition.name}, ${step}`),
           ),
         )
@@ -189,15 +201,17 @@ t.test('a version goes on seeing all indexes as they were when it was opened', a
     }
     // Much is under way at a time, since the order is that of the calls.
     if (random.chance(0.1)) await Promise.all(checks)
+    pagedOut = Math.max(pagedOut, engine.stats().server.pagedOutIndexes)
     if (random.chance(0.05)) await index.snapshot()
   }
   await Promise.all(checks)
   for (const number of open.keys()) engine.versions.close(id(number))
   await engine.versions.end()
   t.match(engine.versions.figures, { open: 0, copies: 0, bytes: 0 })
+  t.equal(pagedOut > 0, Number.isFinite(deviceMemory))
   // Its snapshots are written beside.
   await engine.close()
-})
+}
 
 t.test('what nobody writes to is not copied, and the rest once for all versions', async (t) => {
   const engine = await openEngine(t)
@@ -239,6 +253,34 @@ t.test('what nobody writes to is not copied, and the rest once for all versions'
   t.match(engine.versions.figures, { open: 1, copies: 1 })
 })
 
+t.test('a scan has its own index copied, no other one, and once', async (t) => {
+  const engine = await openEngine(t)
+  const [numbers, lists] = await createAll(engine)
+  const write = (index: Index, key: number) => {
+    const column = columnFor(DEFINITIONS[0]!, [key])
+    return index.write({ ops: WriteOp.replace, keys: column, payloads: column })
+  }
+  for (let key = 0; key < 9; key++) await Promise.all([write(numbers!, key), write(lists!, key)])
+  const scan = { op: 'scan', ranges: 1, limit: 5 } as const
+  const scanned = numbers!.readAndOpen(id(1), scan, {})
+  const written = write(numbers!, 100)
+  const { tokens } = await scanned
+  await written
+  await Promise.all([write(numbers!, 101), write(lists!, 101)])
+  t.match(engine.versions.figures, { open: 1, copies: 1 })
+  const version = engine.versions.use(id(1))
+  const rest = await numbers!.read(scan, { tokens }, undefined, version)
+  t.same(values(rest.keys.bytes), [5, 6, 7, 8])
+  await t.rejects(lists!.read(scan, {}, undefined, version), { code: 'BAD_REQUEST', message: /by a scan/ })
+
+  engine.versions.open(id(2), 60)
+  await Promise.all([write(numbers!, 102), write(lists!, 102)])
+  t.match(engine.versions.figures, { open: 2, copies: 3 })
+  engine.versions.close(id(1))
+  await new Promise(setImmediate)
+  t.match(engine.versions.figures, { open: 1, copies: 2 })
+})
+
 t.test('versions that nobody uses go, and so do those of a dropped index', async (t) => {
   const clock = new HandClock()
   const engine = await openEngine(t, { clock })
@@ -261,12 +303,15 @@ t.test('versions that nobody uses go, and so do those of a dropped index', async
     keys: columnFor(DEFINITIONS[0]!, [1]),
     payloads: columnFor(DEFINITIONS[0]!, [1]),
   })
-  const moment = engine.versions.use(id(2))
+  const version = engine.versions.use(id(2))
   await engine.dropIndex('numbers')
   t.equal(engine.versions.figures.copies, 0)
-  await t.rejects(index.read({ op: 'count' }, { keys: columnFor(DEFINITIONS[0]!, [1]) }, undefined, moment), {
-    code: 'UNKNOWN_INDEX',
-  })
+  await t.rejects(
+    index.read({ op: 'count' }, { keys: columnFor(DEFINITIONS[0]!, [1]) }, undefined, version),
+    {
+      code: 'UNKNOWN_INDEX',
+    },
+  )
 })
 
 t.test('there is a limit to how many there are, and to what they take', async (t) => {
