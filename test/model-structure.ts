@@ -6,7 +6,6 @@ import type {
   PreparedWrite,
   ReadColumns,
   ReadOp,
-  ReadOptions,
   ReadRequest,
   ReadResults,
   StructureEntries,
@@ -14,208 +13,29 @@ import type {
   StructureStats,
   WriteBatch,
 } from '../gpu/index-structure.js'
-import { columnFrom, columnOf, valueAt, valuesOf } from '../protocol/columns.js'
-import { WarpdexError } from '../protocol/errors.js'
-import { LIMITS } from '../protocol/limits.js'
-import type { Explanation, Traversal } from '../protocol/traversal.js'
-import { isFixedKeyType, keyWidth, ResultCode, WriteOp } from '../protocol/types.js'
+import { keyWidth } from '../protocol/types.js'
 import type { SnapshotContent } from '../src/engine/snapshot-upkeep.js'
 import type { StructureFactory } from '../src/engine/structures.js'
-import { keyOf, ranksOf } from './fixed-keys.js'
-import { modelExplanation } from './model-explanation.js'
-import {
-  type FlatGet,
-  type FlatGetAll,
-  type FlatNext,
-  type FlatScan,
-  type GetNextRequest,
-  type ScanRequest,
-  unflat,
-} from './reads.js'
-
-interface Entry {
-  readonly sequence: number
-  readonly payload: Uint8Array
-}
-
-interface Payloads {
-  nextSequence: number
-  entries: Entry[]
-}
-
-/** A key in its order: a number or, for keys of variable length, a text with one character for each byte. */
-type Rank = bigint | string
-
-/** A place in the order of entries: the key's rank and the sequence number. */
-interface Place {
-  readonly rank: Rank
-  readonly sequence: number
-}
+import { concat, OrderedModel, type Rank, word, wordsOf } from './ordered-model.js'
 
 /** Keys of a group of columns; few, so that tests have more than one. */
 const GROUP_KEYS = 100
 
-const FIRST = -1
-const LAST = 2 ** 32
-
 /**
- * An index as plain an ordered map as can be: the oracle that structures on the device are compared with, and a stand-in for
- * them where a test is about something else.
+ * A model with the face of a structure: the oracle that structures on the device are compared with, and a stand-in for them where a
+ * test is about something else.
  */
-export class ModelStructure implements IndexStructure {
-  readonly shape: IndexShape
+export class ModelStructure extends OrderedModel implements IndexStructure {
   readonly deviceBytes = 0
   readonly runs = []
   readonly derivedBytes = 0
-  #keys = new Map<Rank, Payloads>()
-  #sorted: Rank[] | undefined
-
-  constructor(shape: IndexShape) {
-    this.shape = shape
-  }
 
   async read<Op extends ReadOp>(request: ReadRequest<Op>, columns: ReadColumns): Promise<ReadResults[Op]> {
-    const { bytes = new Uint8Array(0), offsets } = columns.keys ?? {}
-    const { from, to, tokens, sequences } = columns
-    const ends = {
-      from: from?.bytes,
-      fromOffsets: from?.offsets,
-      to: to?.bytes,
-      toOffsets: to?.offsets,
-    }
-    const answers: { [Op in ReadOp]: (options: ReadOptions[Op]) => Promise<unknown> } = {
-      get: ({ traversal, withSequences }) =>
-        withSequences ? this.getFirst(bytes, offsets) : this.get(bytes, offsets, traversal),
-      getAll: ({ limit }) => this.getAll(bytes, limit, offsets),
-      count: () => this.count(bytes, offsets),
-      explain: ({ traversal }) => this.explain(bytes, offsets, traversal),
-      getNext: (options) =>
-        this.getNext({ ...options, keys: bytes, keyOffsets: offsets, sequences: sequences?.bytes }),
-      scan: (options) =>
-        this.scan({ ...options, ...ends, tokens: tokens?.bytes, tokenOffsets: tokens?.offsets }),
-      countRanges: (options) => this.countRanges({ ...options, ...ends, limit: Number.POSITIVE_INFINITY }),
-    }
-    const answer = await answers[request.op](request)
-    const isPlain = ['count', 'countRanges', 'explain'].includes(request.op)
-    return isPlain ? (answer as ReadResults[Op]) : unflat(this.shape, Object(answer))
-  }
-
-  async get(keys: Uint8Array, keyOffsets?: Uint32Array, _traversal?: Traversal): Promise<FlatGet> {
-    const ranks = this.#ranks(keys, keyOffsets)
-    const found = new Uint8Array(Math.ceil(ranks.length / 8))
-    const payloads = new Uint8Array(ranks.length * this.shape.payloadBytes)
-    ranks.forEach((rank, i) => {
-      const first = this.#entries(rank)[0]
-      if (first === undefined) return
-      found[i >> 3] |= 1 << (i & 7)
-      payloads.set(first.payload, i * this.shape.payloadBytes)
-    })
-    return { found, payloads }
-  }
-
-  /** With the sequence number of each payload. */
-  async getFirst(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<FlatGet> {
-    const firsts = this.#ranks(keys, keyOffsets).map((rank) => this.#entries(rank)[0])
-    return {
-      ...(await this.get(keys, keyOffsets)),
-      sequences: concat(firsts.map((first) => word(first?.sequence ?? 0))),
-    }
-  }
-
-  async getAll(keys: Uint8Array, limit: number, keyOffsets?: Uint32Array): Promise<FlatGetAll> {
-    const lists = this.#ranks(keys, keyOffsets).map((rank) => this.#entries(rank))
-    const offsets = offsetsOf(lists)
-    if (offsets[lists.length] > limit) throw new WarpdexError('TOO_LARGE', `more than ${limit} payloads`)
-    return { offsets, payloads: concat(lists.flat().map(({ payload }) => payload)) }
-  }
-
-  async count(keys: Uint8Array, keyOffsets?: Uint32Array): Promise<Uint8Array> {
-    const counts = this.#ranks(keys, keyOffsets).map((rank) => this.#entries(rank).length)
-    return new Uint8Array(Uint32Array.from(counts).buffer)
-  }
-
-  async explain(keys: Uint8Array, keyOffsets?: Uint32Array, traversal?: Traversal): Promise<Explanation> {
-    const ranks = this.#ranks(keys, keyOffsets)
-    const width = keyWidth(this.shape.keyType)
-    const rows = columnFrom(keys, width, keyOffsets)
-    const digits = Math.max(...valuesOf(rows).map((key) => key.length * 2))
-    const hasFirst = this.#entries(ranks[0]).length > 0
-    return modelExplanation(this.shape, { keys: ranks.length, digits, hasFirst }, traversal)
-  }
-
-  async scan(request: ScanRequest): Promise<FlatScan> {
-    const cut = Array.from({ length: request.ranges }, (_, range) => this.#scanRange(request, range))
-    const entries = cut.flatMap(({ entries }) => entries)
-    const { withoutKeys, withoutPayloads } = request
-    const keys = this.#column(withoutKeys ? [] : entries.map(({ rank }) => this.#key(rank)))
-    const tokens = this.#column(cut.map(({ entries }) => this.#token(entries.at(-1))))
-    return {
-      offsets: offsetsOf(cut.map(({ entries }) => entries)),
-      keys: keys.bytes,
-      ...(keys.offsets && { keyOffsets: keys.offsets }),
-      payloads: concat(withoutPayloads ? [] : entries.map(({ entry }) => entry.payload)),
-      more: Uint8Array.from(cut, ({ more }) => Number(more)),
-      tokens: tokens.bytes,
-      ...(tokens.offsets && { tokenOffsets: tokens.offsets }),
-    }
-  }
-
-  async countRanges(request: ScanRequest): Promise<BigUint64Array> {
-    return BigUint64Array.from({ length: request.ranges }, (_, range) =>
-      BigInt(this.#scanRange(request, range).entries.length),
-    )
-  }
-
-  async getNext({ keys, keyOffsets, sequences, reverse = false }: GetNextRequest): Promise<FlatNext> {
-    const ranks = this.#ranks(keys, keyOffsets)
-    const past = reverse ? FIRST : LAST
-    const given = sequences === undefined ? undefined : wordsOf(sequences)
-    const next = ranks.map((rank, i) => {
-      const place = rank === undefined ? undefined : { rank, sequence: given?.[i] ?? past }
-      return place === undefined ? undefined : this.#walk(place, reverse).next().value
-    })
-    const found = new Uint8Array(Math.ceil(ranks.length / 8))
-    next.forEach((entry, i) => {
-      if (entry !== undefined) found[i >> 3] |= 1 << (i & 7)
-    })
-    const { keyType, payloadBytes } = this.shape
-    const none = { key: new Uint8Array(keyWidth(keyType) ?? 0), payload: new Uint8Array(payloadBytes) }
-    const nextKeys = this.#column(next.map((at) => (at === undefined ? none.key : this.#key(at.rank))))
-    return {
-      found,
-      keys: nextKeys.bytes,
-      ...(nextKeys.offsets && { keyOffsets: nextKeys.offsets }),
-      payloads: concat(next.map((at) => at?.entry.payload ?? none.payload)),
-      sequences: concat(next.map((at) => word(at?.entry.sequence ?? 0))),
-    }
+    return this.answer(request, columns)
   }
 
   async prepare(batch: WriteBatch): Promise<PreparedWrite> {
-    const ranks = this.#ranks(batch.keys.bytes, batch.keys.offsets)
-    const changed = new Map<Rank, Payloads>()
-    const size = this.shape.payloadBytes
-    const codes = Uint8Array.from(ranks, (rank, i) => {
-      if (rank === undefined) return ResultCode.notANumber
-      let payloads = changed.get(rank)
-      if (payloads === undefined) {
-        const { nextSequence, entries } = this.#keys.get(rank) ?? { nextSequence: 0, entries: [] }
-        payloads = { nextSequence, entries: [...entries] }
-        changed.set(rank, payloads)
-      }
-      const op = typeof batch.ops === 'number' ? batch.ops : batch.ops[i]
-      return this.#writeItem(payloads, op, batch.payloads?.bytes.slice(i * size, (i + 1) * size))
-    })
-    return {
-      codes,
-      apply: () => {
-        for (const [rank, payloads] of changed) {
-          if (payloads.entries.length === 0) this.#keys.delete(rank)
-          else this.#keys.set(rank, payloads)
-        }
-        this.#sorted = undefined
-      },
-      discard: () => {},
-    }
+    return { ...this.plan(batch), discard: () => {} }
   }
 
   async compactIfWorthwhile(): Promise<boolean> {
@@ -227,9 +47,9 @@ export class ModelStructure implements IndexStructure {
   }
 
   async image(): Promise<StructureImage> {
-    const ranks = this.#order()
-    const rows = ranks.flatMap((rank) => this.#entries(rank).map((entry) => ({ rank, entry })))
-    const keys = this.#column(rows.map(({ rank }) => this.#key(rank)))
+    const ranks = this.order()
+    const rows = ranks.flatMap((rank) => this.listOf(rank).map((entry) => ({ rank, entry })))
+    const keys = this.column(rows.map(({ rank }) => this.keyOf(rank)))
     const parts = {
       keys: keys.bytes,
       keyOffsets: keys.offsets === undefined ? new Uint8Array() : new Uint8Array(keys.offsets.buffer),
@@ -248,15 +68,14 @@ export class ModelStructure implements IndexStructure {
 
   async copy(): Promise<ModelStructure> {
     const copy = new ModelStructure(this.shape)
-    for (const [rank, { nextSequence, entries }] of this.#keys)
-      copy.#keys.set(rank, { nextSequence, entries: [...entries] })
+    copy.copyFrom(this)
     return copy
   }
 
   async entries(): Promise<StructureEntries> {
     const { keys, payloads } = this.stats()
     const columns: NamedColumn[] = []
-    const ranks = this.#order()
+    const ranks = this.order()
     for (let group = 0; group * GROUP_KEYS < ranks.length; group++) {
       const own = ranks.slice(group * GROUP_KEYS, (group + 1) * GROUP_KEYS)
       for (const [name, bytes] of Object.entries(this.#columns(own)))
@@ -275,9 +94,9 @@ export class ModelStructure implements IndexStructure {
   }
 
   #columns(ranks: readonly Rank[]): Record<string, Uint8Array> {
-    const { bytes, offsets } = this.#column(ranks.map((rank) => this.#key(rank)))
+    const { bytes, offsets } = this.column(ranks.map((rank) => this.keyOf(rank)))
     const keys = { ...(offsets && { keyOffsets: new Uint8Array(offsets.buffer) }), keys: bytes }
-    const lists = ranks.map((rank) => this.#keys.get(rank)!)
+    const lists = ranks.map((rank) => this.content.get(rank)!)
     const padded = (payload: Uint8Array) => concat([payload, new Uint8Array(-payload.length & 3)])
     const payloads = concat(lists.map(({ entries }) => padded(entries[0].payload)))
     const odd = [...lists.keys()].filter((i) => {
@@ -301,8 +120,8 @@ export class ModelStructure implements IndexStructure {
 
   async renumber({ keys, lists, sequences }: PayloadLists): Promise<void> {
     let next = 0
-    this.#ranks(keys.bytes, keys.offsets).forEach((rank, i) => {
-      const list = this.#keys.get(rank!)!
+    this.ranks(keys.bytes, keys.offsets).forEach((rank, i) => {
+      const list = this.content.get(rank!)!
       const count = lists[2 * i]
       list.nextSequence = lists[2 * i + 1]
       list.entries = list.entries
@@ -319,14 +138,14 @@ export class ModelStructure implements IndexStructure {
     const payloads = parts.get('payloads')!
     const keyOffsets = parts.get('keyOffsets')
     const offsets = keyWidth(shape.keyType) === undefined ? wordsOf(keyOffsets!) : undefined
-    structure.#ranks(parts.get('keys')!, offsets).forEach((rank, i) => {
-      const list = structure.#keys.get(rank!) ?? { nextSequence: 0, entries: [] }
+    structure.ranks(parts.get('keys')!, offsets).forEach((rank, i) => {
+      const list = structure.content.get(rank!) ?? { nextSequence: 0, entries: [] }
       list.entries.push({
         sequence: sequences[i],
         payload: payloads.slice(i * shape.payloadBytes, (i + 1) * shape.payloadBytes),
       })
       list.nextSequence = sequences[i] + 1
-      structure.#keys.set(rank!, list)
+      structure.content.set(rank!, list)
     })
     return structure
   }
@@ -334,127 +153,17 @@ export class ModelStructure implements IndexStructure {
   stats(): StructureStats {
     let payloads = 0
     let usedBytes = 0
-    for (const [rank, { entries }] of this.#keys) {
+    for (const [rank, { entries }] of this.content) {
       payloads += entries.length
-      usedBytes += entries.length * (this.#key(rank).length + this.shape.payloadBytes)
+      usedBytes += entries.length * (this.keyOf(rank).length + this.shape.payloadBytes)
     }
     const regions = [{ role: 'model', bytes: usedBytes, usedBytes, garbageBytes: 0 }]
     const memory = { deviceBytes: usedBytes, usedBytes, garbageBytes: 0, regions }
-    return { keys: this.#keys.size, payloads, shards: 1, ...memory, traversals: {} }
+    return { keys: this.content.size, payloads, shards: 1, ...memory, traversals: {} }
   }
 
   destroy(): void {
-    this.#keys.clear()
-  }
-
-  #ranks(keys: Uint8Array, keyOffsets: Uint32Array | undefined): (Rank | undefined)[] {
-    const { keyType } = this.shape
-    if (isFixedKeyType(keyType)) return ranksOf(keyType, keys)
-    return valuesOf(columnFrom(keys, undefined, keyOffsets)).map(textRank)
-  }
-
-  #rank(key: Uint8Array): Rank | undefined {
-    const { keyType } = this.shape
-    return isFixedKeyType(keyType) ? ranksOf(keyType, key)[0] : textRank(key)
-  }
-
-  #key(rank: Rank): Uint8Array {
-    return typeof rank === 'bigint'
-      ? keyOf(this.shape.keyType, rank)
-      : Uint8Array.from(Buffer.from(rank, 'latin1'))
-  }
-
-  /** Keys or tokens as a column. */
-  #column(rows: readonly Uint8Array[]): { readonly bytes: Uint8Array; readonly offsets?: Uint32Array } {
-    const column = isFixedKeyType(this.shape.keyType) ? { bytes: concat(rows) } : columnOf(rows)
-    if (column.bytes.byteLength <= LIMITS.frameBytes) return column
-    throw new WarpdexError('TOO_LARGE', `more than ${LIMITS.frameBytes} bytes of keys`)
-  }
-
-  #token(last: { rank: Rank; entry: Entry } | undefined): Uint8Array {
-    if (last !== undefined) return concat([this.#key(last.rank), word(last.entry.sequence)])
-    const width = keyWidth(this.shape.keyType)
-    return new Uint8Array(width === undefined ? 0 : width + 4)
-  }
-
-  #entries(rank: Rank | undefined): readonly Entry[] {
-    return (rank === undefined ? undefined : this.#keys.get(rank)?.entries) ?? []
-  }
-
-  #order(): readonly Rank[] {
-    this.#sorted ??= [...this.#keys.keys()].sort((a, b) => (a < b ? -1 : 1))
-    return this.#sorted
-  }
-
-  #writeItem(payloads: Payloads, op: number, payload: Uint8Array | undefined): ResultCode {
-    const existed = payloads.entries.length > 0
-    if (op === WriteOp.deleteKey || op === WriteOp.deletePair) {
-      const from = this.shape.matchFrom * 4
-      const kept = payloads.entries.filter(
-        (entry) =>
-          op === WriteOp.deletePair &&
-          Buffer.compare(entry.payload.subarray(from), payload!.subarray(from)) !== 0,
-      )
-      const deleted = kept.length < payloads.entries.length
-      payloads.entries = kept
-      return deleted ? ResultCode.deleted : ResultCode.notFound
-    }
-    if (existed && (op === WriteOp.insertIfAbsent || (op === WriteOp.insert && this.shape.unique))) {
-      return ResultCode.exists
-    }
-    if (op === WriteOp.replace) payloads.entries = []
-    payloads.entries.push({ sequence: this.shape.unique ? 0 : payloads.nextSequence++, payload: payload! })
-    return existed && op === WriteOp.replace ? ResultCode.replaced : ResultCode.inserted
-  }
-
-  #scanRange(
-    request: ScanRequest,
-    range: number,
-  ): { entries: { rank: Rank; entry: Entry }[]; more: boolean } {
-    const { reverse = false, limit } = request
-    const width = keyWidth(this.shape.keyType)
-    const token =
-      request.tokens && valueAt(columnFrom(request.tokens, width && width + 4, request.tokenOffsets), range)
-    const finished = width === undefined ? token?.length === 4 : true
-    if (finished && token?.every((byte) => byte === 0xff)) return { entries: [], more: false }
-    const bound = (bytes: Uint8Array | undefined, offsets: Uint32Array | undefined) =>
-      bytes && this.#rank(valueAt(columnFrom(bytes, width, offsets), range))
-    const low = bound(request.from, request.fromOffsets)
-    const high = bound(request.to, request.toOffsets)
-    const before = ({ rank }: Place) =>
-      low !== undefined && (rank < low || (request.fromExclusive === true && rank === low))
-    const after = ({ rank }: Place) =>
-      high !== undefined && (rank > high || (request.toExclusive === true && rank === high))
-    const start: Place | undefined =
-      token === undefined
-        ? undefined
-        : { rank: this.#rank(token.subarray(0, -4))!, sequence: wordsOf(token.slice(-4))[0] }
-    const entries: { rank: Rank; entry: Entry }[] = []
-    for (const at of this.#walk(start, reverse)) {
-      const place = { rank: at.rank, sequence: at.entry.sequence }
-      if (reverse ? after(place) : before(place)) continue
-      if (reverse ? before(place) : after(place)) break
-      if (entries.length === limit) return { entries, more: true }
-      entries.push(at)
-    }
-    return { entries, more: false }
-  }
-
-  /** The entries strictly after a place, or all of them, in ascending or descending order. */
-  *#walk(start: Place | undefined, reverse: boolean): Generator<{ rank: Rank; entry: Entry }, undefined> {
-    const ranks = reverse ? this.#order().toReversed() : this.#order()
-    for (const rank of ranks) {
-      const entries = reverse ? this.#entries(rank).toReversed() : this.#entries(rank)
-      for (const entry of entries) {
-        if (start !== undefined) {
-          const order =
-            rank === start.rank ? Math.sign(entry.sequence - start.sequence) : rank < start.rank ? -1 : 1
-          if (reverse ? order >= 0 : order <= 0) continue
-        }
-        yield { rank, entry }
-      }
-    }
-    return undefined
+    this.content.clear()
   }
 }
 
@@ -466,37 +175,6 @@ export const modelStructures: StructureFactory = {
     for (const { name, chunks } of given) for await (const chunk of chunks) parts.set(name, chunk)
     return ModelStructure.restore(shape, parts)
   },
-}
-
-/** Texts are compared by their characters as bytes are by their values. */
-function textRank(key: Uint8Array): string {
-  return Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('latin1')
-}
-
-export function concat(columns: readonly Uint8Array[]): Uint8Array {
-  const joined = new Uint8Array(columns.reduce((sum, { byteLength }) => sum + byteLength, 0))
-  let position = 0
-  for (const column of columns) {
-    joined.set(column, position)
-    position += column.byteLength
-  }
-  return joined
-}
-
-function offsetsOf(lists: readonly { readonly length: number }[]): Uint32Array {
-  const offsets = new Uint32Array(lists.length + 1)
-  lists.forEach(({ length }, i) => {
-    offsets[i + 1] = offsets[i] + length
-  })
-  return offsets
-}
-
-function word(value: number): Uint8Array {
-  return new Uint8Array(new Uint32Array([value]).buffer)
-}
-
-function wordsOf(column: Uint8Array): Uint32Array {
-  return new Uint32Array(new Uint8Array(column).buffer)
 }
 
 async function* chunked(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

@@ -4,7 +4,8 @@ import { EXTENT_HEADER, SLOTS, type TreeShape, treeShape } from '../../../gpu/in
 import type { IndexShape } from '../../../gpu/index-structure.js'
 import type { KeyType } from '../../../protocol/types.js'
 import { keyOf } from '../../fixed-keys.js'
-import { concat, ModelStructure } from '../../model-structure.js'
+import { ModelStructure } from '../../model-structure.js'
+import { concat } from '../../ordered-model.js'
 import type { Random } from '../../random.js'
 
 const NODE = 0x40000000

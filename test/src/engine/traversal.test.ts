@@ -1,6 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import type { IndexShape, WriteBatch } from '../../../gpu/index-structure.js'
+import type {
+  IndexShape,
+  ReadColumns,
+  ReadOp,
+  ReadRequest,
+  ReadResults,
+  WriteBatch,
+} from '../../../gpu/index-structure.js'
 import type { Traversal } from '../../../protocol/traversal.js'
 import { type IndexDefinition, WriteOp } from '../../../protocol/types.js'
 import type { StructureFactory } from '../../../src/engine/index.js'
@@ -25,10 +32,16 @@ function watchedModels() {
     release = resolve
   })
   class Watched extends ModelStructure {
-    override async get(keys: Uint8Array, keyOffsets?: Uint32Array, traversal?: Traversal) {
-      seen.push(['get', values(keys), traversal])
-      await held
-      return super.get(keys, keyOffsets)
+    override async read<Op extends ReadOp>(
+      request: ReadRequest<Op>,
+      columns: ReadColumns,
+    ): Promise<ReadResults[Op]> {
+      if (request.op === 'get') {
+        const { traversal } = request as ReadRequest<'get'>
+        seen.push(['get', values(columns.keys!.bytes), traversal])
+        await held
+      }
+      return super.read(request, columns)
     }
 
     override prepare(batch: WriteBatch) {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { FIXED_KEY_TYPES, keyBytes } from '../../../../protocol/types.js'
 import { ranksOf } from '../../../fixed-keys.js'
-import { concat } from '../../../model-structure.js'
+import { concat } from '../../../ordered-model.js'
 import { openDevice } from '../../open-device.js'
 import { randomKeys, same, seeded, subjectOf } from './subject.js'
 
