@@ -1,5 +1,6 @@
 import { aligned, asBytes } from './columns.js'
 import {
+  COLUMN_KINDS,
   COLUMN_TYPES,
   COLUMNS,
   type ColumnName,
@@ -74,6 +75,10 @@ const FLAGS = {
 const MODE_SHIFT = 8
 const MODE_MASK = 3 << MODE_SHIFT
 const KNOWN_FLAGS = 255 | FLAGS.version | FLAGS.opensVersion | MODE_MASK
+
+/** By kind. */
+const COLUMN_NAMES: (ColumnName | undefined)[] = []
+for (const name of COLUMNS) COLUMN_NAMES[COLUMN_KINDS[name]] = name
 
 /**
  * A frame for a request, in one piece.
@@ -300,7 +305,7 @@ function writeHead(frame: Uint8Array, message: SentRequest | DataReply, flags: n
   for (name in columns) {
     const column = columns[name]
     if (column === undefined) continue
-    frame[at] = COLUMNS.indexOf(name) + 1
+    frame[at] = COLUMN_KINDS[name]
     frame[at + 1] = SECTION_TYPES.indexOf(column.type ?? COLUMN_TYPES[name] ?? keyType)
     view.setUint32(at + 4, column.offsets?.byteLength ?? 0, true)
     view.setUint32(at + 8, column.bytes.byteLength, true)
@@ -322,7 +327,7 @@ function readColumns(frame: Uint8Array, view: DataView): WireColumns {
   if (end > frame.byteLength)
     throw badRequest(`${count} columns have entries up to ${end}, after the frame's end`)
   for (let at = HEAD_BYTES; at < HEAD_BYTES + ENTRY_BYTES * count; at += ENTRY_BYTES) {
-    const name = COLUMNS[frame[at] - 1]
+    const name = COLUMN_NAMES[frame[at]]
     const type = SECTION_TYPES[frame[at + 1]]
     if (name === undefined) throw badRequest(`a column of kind ${frame[at]} is unknown`)
     if (type === undefined || view.getUint16(at + 2, true) !== 0)

@@ -21,23 +21,24 @@ export const DATA_OPS = [
 ] as const
 export type DataOp = (typeof DATA_OPS)[number]
 
-/** Columns by kind, from 1 on. Kinds 32 to 39 are kept for sequence, log position, expiry, conditions and handles. */
-export const COLUMNS = [
-  'keys',
-  'from',
-  'to',
-  'tokens',
-  'sequences',
-  'ops',
-  'payloads',
-  'after',
-  'found',
-  'offsets',
-  'counts',
-  'more',
-  'codes',
-] as const
-export type ColumnName = (typeof COLUMNS)[number]
+/** Kinds of columns. A kind never changes its meaning; 32 to 39 are kept for sequence, log position, expiry, conditions and handles. */
+export const COLUMN_KINDS = {
+  keys: 1,
+  from: 2,
+  to: 3,
+  tokens: 4,
+  sequences: 5,
+  ops: 6,
+  payloads: 7,
+  after: 8,
+  found: 9,
+  offsets: 10,
+  counts: 11,
+  more: 12,
+  codes: 13,
+} as const
+export type ColumnName = keyof typeof COLUMN_KINDS
+export const COLUMNS = Object.keys(COLUMN_KINDS) as readonly ColumnName[]
 
 /** A column as it travels: values of one type and, where values have no common width, the offsets that cut them. */
 export interface WireColumn extends Section {

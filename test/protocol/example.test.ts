@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { decodeDataRequest, encodeDataReply, encodeDataRequest } from '../../protocol/data-frame.js'
-import { COLUMNS, DATA_OPS, wireColumn } from '../../protocol/data-request.js'
+import { COLUMN_KINDS, COLUMNS, DATA_OPS, wireColumn } from '../../protocol/data-request.js'
 import { ERROR_CODES } from '../../protocol/errors.js'
 import { PROTOCOL_VERSION, SECTION_TYPES } from '../../protocol/frame.js'
 import { CONTROL_OPS } from '../../protocol/messages.js'
@@ -31,7 +31,7 @@ t.test('the document has all operations, columns, types and errors, by their num
   DATA_OPS.forEach((op, i) => {
     t.match(text, new RegExp(`^${i + 1} ${op}: `, 'm'))
   })
-  t.match(text, `Kinds are ${COLUMNS.map((name, i) => `${i + 1} ${name}`).join(', ')}.`)
+  t.match(text, `Kinds are ${COLUMNS.map((name) => `${COLUMN_KINDS[name]} ${name}`).join(', ')}.`)
   const types = SECTION_TYPES.map((type) => `\`${type}\``)
   t.match(text.replace(/\s+/g, ' '), `Types are ${types.slice(0, -1).join(', ')} and ${types.at(-1)}.`)
   for (const op of CONTROL_OPS) t.match(text, new RegExp(`^${op} \\{`, 'm'))

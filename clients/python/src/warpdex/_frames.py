@@ -21,11 +21,12 @@ DATA_OPS = (
     *("get", "getAll", "count", "getNext", "scan", "explain"),
     *("insert", "delete", "write", "load", "countRanges", "deleteRange"),
 )
-#: Columns by kind, from 1 on.
-COLUMN_KINDS = (
-    *("keys", "from", "to", "tokens", "sequences", "ops", "payloads", "after"),
-    *("found", "offsets", "counts", "more", "codes"),
-)
+#: Kinds of columns.
+COLUMN_KINDS = {
+    **{"keys": 1, "from": 2, "to": 3, "tokens": 4, "sequences": 5, "ops": 6, "payloads": 7},
+    **{"after": 8, "found": 9, "offsets": 10, "counts": 11, "more": 12, "codes": 13},
+}
+_COLUMN_NAMES = {kind: name for name, kind in COLUMN_KINDS.items()}
 #: Types of sections and columns, from 0 on.
 TYPES = ("u8", "u32", "u64", "i32", "i64", "f32", "f64", "bytes")
 STRATEGIES = ("sequential", "speculative", "hierarchical", "directed")
@@ -96,7 +97,7 @@ def encode_request(request: DataRequest) -> bytes:
     for name, (kind, values, offsets) in request.columns.items():
         cuts = 0 if offsets is None else offsets.nbytes
         entries.append(
-            _ENTRY.pack(COLUMN_KINDS.index(name) + 1, TYPES.index(kind), 0, cuts, values.nbytes)
+            _ENTRY.pack(COLUMN_KINDS[name], TYPES.index(kind), 0, cuts, values.nbytes)
         )
         for part in (values,) if offsets is None else (offsets, values):
             parts += (bytes(_align8(end) - end), np.ascontiguousarray(part))
@@ -199,7 +200,7 @@ def _decode_data(frame: bytes) -> Reply:
             end = _align8(end) + cuts
         values = _view(frame, DTYPES[TYPES[type]], _align8(end), length)
         end = _align8(end) + length
-        columns[COLUMN_KINDS[kind - 1]] = WireColumn(TYPES[type], values, offsets)
+        columns[_COLUMN_NAMES[kind]] = WireColumn(TYPES[type], values, offsets)
     return Reply(id, {}, columns)
 
 
