@@ -337,7 +337,11 @@ export class Client {
       }
     }
     // Single calls that are being gathered leave, and all pieces of a batch; for one index the connection sees to that.
-    for (const name of names) if (name !== fields.index) await this.#connection.order.turn(name)
+    for (const name of names) {
+      const turn = name === fields.index ? undefined : this.#connection.order.turn(name)
+      // Where nothing is waited for, the request leaves ahead of all calls that are made after this one.
+      if (turn !== undefined) await turn
+    }
     return (await this.#connection.request(op, fields, sections, bounds)).fields
   }
 }

@@ -194,6 +194,8 @@ export class Connection {
         fromExclusive: call.fromExclusive,
         toExclusive: call.toExclusive,
         withSequences: call.withSequences,
+        withoutKeys: call.withoutKeys,
+        withoutPayloads: call.withoutPayloads,
         mode: call.mode,
         traversal: call.traversal,
         writeId: call.writeId,

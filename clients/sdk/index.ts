@@ -104,7 +104,7 @@ export type {
   StoredKeys,
   ValuesPage,
 } from './results.js'
-export type { Scan, ScanOptions } from './scan.js'
+export type { FirstPage, Scan, ScanOptions } from './scan.js'
 export type { ReadAtOptions, Snapshot, SnapshotOptions } from './snapshot.js'
 export type { WriteBatch } from './write-batch.js'
 export { BatchError } from './writes.js'

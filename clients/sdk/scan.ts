@@ -10,7 +10,7 @@ import { PageItems, type PageOf } from './page-items.js'
 import { RANGE_ORDER, type RangeOrder, rangeOf } from './ranges.js'
 import { eachEntry, type Part, readBytes, readGroups, readKeys, readPayloads, readTokens } from './reply.js'
 import { KeysPage, type KeyVector, ScanPage, ValuesPage } from './results.js'
-import { READ_AT_OPTIONS, type ReadAtOptions, versionOf } from './snapshot.js'
+import { READ_AT_OPTIONS, type ReadAtOptions, Snapshot, versionOf } from './snapshot.js'
 
 /** A range of keys, and how to go through it. The deadline is that of each page. */
 export interface ScanOptions<K extends KeyType> extends ReadAtOptions, RangeOrder {
@@ -59,6 +59,15 @@ interface ScannedPage<Item> extends PageOf<Item> {
   readonly token: Uint8Array
 }
 
+/** The first page of a scan. */
+export interface FirstPage<Page> {
+  readonly page: Page
+  /** Whether there may be more behind it. */
+  readonly more: boolean
+  /** What the pages behind it are to see. */
+  readonly snapshot: Snapshot | undefined
+}
+
 /**
  * A scan: `for await` goes through what it finds, `pages()` through its pages without work for each entry. Every loop starts
  * anew. All pages show one moment, that of the first or of `snapshot`; a page of a loop that stood still for ten minutes fails with `VERSION_GONE`.
@@ -81,35 +90,47 @@ export class Scan<K extends KeyType, Page extends ScannedPage<Item>, Item> imple
     this.#pages = pages
   }
 
+  /**
+   * The first page alone, which is asked for before this returns. Where there is more behind it, and a scan without a limit, or with one over its
+   * page's, goes on to that, `snapshot` is what the page shows: other reads of the index may name it until it is closed, or was not read for ten minutes.
+   */
+  async firstPage(): Promise<FirstPage<Page>> {
+    const { page, more, snapshot } = await this.#first()
+    return { page, more, snapshot }
+  }
+
   async *pages(): AsyncGenerator<Page, void, undefined> {
     const { limit = Number.POSITIVE_INFINITY, pageSize = PAGE_ENTRIES } = this.#options
-    const { connection } = this.#calls
-    const given = versionOf(this.#options)
-    // Further pages, if there may be any, see what the first one sees.
-    const own = given === undefined && limit > pageSize ? connection.newVersion() : undefined
-    let place: Place = {
-      after: this.#options.after,
-      of: undefined,
-      version: own ?? given,
-      opensVersion: own !== undefined,
-    }
-    let isOpen = false
+    let left = Math.floor(limit)
+    if (left <= 0) return
+    const { snapshot, ...first } = await this.#first()
+    let { page, more, of } = first
     try {
-      for (let left = Math.floor(limit); left > 0; ) {
-        const { page, more, of } = await this.#fetch(Math.min(left, pageSize), place)
-        isOpen ||= own !== undefined && more
+      for (;;) {
         if (page.length > 0) yield page
-        if (!more) return
         left -= page.length
-        place = { ...place, after: page.token, of, opensVersion: false }
+        if (!more || left <= 0) return
+        const place = { after: page.token, of, version: snapshot?.version }
+        ;({ page, more, of } = await this.#fetch(Math.min(left, pageSize), place))
       }
     } finally {
-      if (own !== undefined && isOpen) void connection.closeVersion(own)
+      if (snapshot !== this.#options.snapshot) void snapshot?.close()
     }
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Item, void, undefined> {
     return new PageItems(this.pages())
+  }
+
+  async #first(): Promise<FetchedPage<Page> & FirstPage<Page>> {
+    const { limit = Number.POSITIVE_INFINITY, pageSize = PAGE_ENTRIES, after, snapshot } = this.#options
+    const { connection } = this.#calls
+    const given = versionOf(this.#options)
+    // Further pages, if there may be any, see what the first one sees.
+    const own = given === undefined && limit > pageSize ? connection.newVersion() : undefined
+    const place = { after, of: undefined, version: own ?? given, opensVersion: own !== undefined }
+    const first = await this.#fetch(Math.min(Math.floor(limit), pageSize), place)
+    return { ...first, snapshot: own !== undefined && first.more ? new Snapshot(connection, own) : snapshot }
   }
 
   async #fetch(limit: number, { after, of, ...version }: Place): Promise<FetchedPage<Page>> {
@@ -166,9 +187,7 @@ interface FetchedPages<Page> {
 }
 
 /** A page, and whether there may be more after it. */
-interface FetchedPage<Page> {
-  readonly page: Page
-  readonly more: boolean
+interface FetchedPage<Page> extends Omit<FirstPage<Page>, 'snapshot'> {
   /** The index that it is of. */
   readonly of: KnownIndex
 }

@@ -25,6 +25,22 @@ async function open(
 const text = (bytes: Uint8Array | undefined) =>
   bytes === undefined ? undefined : new TextDecoder().decode(bytes)
 
+t.test('scans of keys or payloads ask for nothing else', async (t) => {
+  const { server, client } = await open(t, numbers)
+  const index = client.index<'u32', 'u32'>('numbers')
+  await index.putMany([1, 2], [10, 20])
+  const taken: number[] = []
+  for await (const key of index.keys()) taken.push(key)
+  for await (const payload of index.values()) taken.push(payload)
+  for await (const { key, payload } of index.entries()) taken.push(key, payload)
+  t.strictSame(taken, [1, 2, 10, 20, 1, 10, 2, 20])
+  t.match(server.of('scan'), [
+    { withoutKeys: false, withoutPayloads: true },
+    { withoutKeys: true, withoutPayloads: false },
+    { withoutKeys: false, withoutPayloads: false },
+  ])
+})
+
 t.test('indexes are made, listed, measured and dropped', async (t) => {
   const { client } = await open(t)
   t.equal(client.server.server, 'fake')

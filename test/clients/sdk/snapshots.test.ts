@@ -85,6 +85,32 @@ t.test('a scan sees one moment', async (t) => {
   }
 })
 
+t.test('writes that are made after a snapshot are not in it, whether they wait for it or not', async (t) => {
+  const { numbers, client } = await prepared(t)
+  await numbers.definition()
+  const opening = client.snapshot()
+  const written = [numbers.putMany([1, 2], [10, 20]), numbers.put(3, 30)]
+  const snapshot = await opening
+  await Promise.all(written)
+  t.same([...(await numbers.getMany([1, 2, 3], { snapshot })).payloads], [1, 2, 3])
+})
+
+t.test('the first page of a scan, and what else there is at its moment', async (t) => {
+  const { numbers } = await prepared(t)
+  await numbers.definition()
+  const asked = numbers.keys({ pageSize: 7 }).firstPage()
+  void numbers.deleteRange({ from: 0, to: 30 })
+  const { page, more, snapshot } = await asked
+  t.same([[...page.keys], more], [original.slice(0, 7), true])
+  t.same(await taken(numbers.keys({ snapshot, after: page.token })), original.slice(7))
+  t.equal(await numbers.get(7, { snapshot }), 7)
+  await snapshot?.close()
+  const limited = await numbers.keys({ limit: 7 }).firstPage()
+  t.match(limited, { more: true, snapshot: undefined }, 'a scan of one page opens nothing')
+  const rest = await numbers.keys({ from: 40 }).firstPage()
+  t.match(rest, { more: false, snapshot: undefined }, 'nor does one that is at its end')
+})
+
 t.test('what is closed, or no snapshot, is refused', async (t) => {
   const { client, numbers } = await prepared(t)
   const snapshot = await client.snapshot()
