@@ -1,7 +1,6 @@
-import { Packr } from 'msgpackr'
 import { badRequest, WarpdexError } from './errors.js'
 import { LIMITS } from './limits.js'
-import { checkPlain } from './plain-msgpack.js'
+import { packPlain, unpackPlain } from './plain-msgpack.js'
 
 /** Version of the protocol; hello names it, and the server refuses another. */
 export const PROTOCOL_VERSION = 2
@@ -57,9 +56,6 @@ export function frameError(thrown: unknown, id: number | null): unknown {
 /** Bytes before the header: its length. */
 const PREFIX = 4
 const SECTION_NAME_LENGTH = 32
-/** Absent fields are left out (`skipValues`, which the types lack): msgpackr would write an undefined one as an extension. */
-const PACKING = { useRecords: false, skipValues: [undefined], int64AsType: 'number' } as const
-const packr = new Packr(PACKING)
 
 /** A whole frame from its header and sections, as `framePieces` but in one piece. */
 export function encodeFrame(header: object, sections: Sections = {}): Uint8Array<ArrayBuffer> {
@@ -73,7 +69,7 @@ export function encodeFrame(header: object, sections: Sections = {}): Uint8Array
  *
  * @param header plain values only (null, booleans, numbers, strings, arrays, objects); no `sections` field
  * @param most bytes of a frame of one piece
- * @throws WarpdexError `TOO_LARGE` when the frame or its header is over the limit, `BAD_REQUEST` when a request's is nested too deeply
+ * @throws WarpdexError `TOO_LARGE` when the frame or its header is over the limit, `BAD_REQUEST` when the header is nested too deeply
  */
 export function framePieces(header: object, sections: Sections = {}, most = ONE_PIECE_BYTES): Pieces {
   const entries = Object.entries(sections)
@@ -87,9 +83,7 @@ export function framePieces(header: object, sections: Sections = {}, most = ONE_
       end = offset + bytes.byteLength
       return { name, type, offset, length: bytes.byteLength }
     })
-    const packed = packr.pack({ ...header, sections: table })
-    // A request may have been made of anything, a reply is the server's own.
-    if (!isReply) checkPlain(packed)
+    const packed = packPlain({ ...header, sections: table })
     const headerEnd = PREFIX + packed.length
     if (entries.length > 0 && headerEnd > start) {
       start = align8(headerEnd)
@@ -173,13 +167,7 @@ function headerLength(bytes: Uint8Array, limit: number): number {
 }
 
 function unpackHeader(bytes: Uint8Array): Record<string, unknown> {
-  checkPlain(bytes)
-  let header: unknown
-  try {
-    header = packr.unpack(bytes)
-  } catch {
-    throw badRequest('the frame header is not valid msgpack')
-  }
+  const header = unpackPlain(bytes)
   if (!isRecord(header)) throw badRequest('the frame header must be a map')
   return header
 }

@@ -1,4 +1,3 @@
-import { encodeDataRequest } from '../../protocol/data-frame.js'
 import type { DataOp } from '../../protocol/data-request.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { encodeFrame, type Sections } from '../../protocol/frame.js'
@@ -6,7 +5,6 @@ import { IdMap } from '../../protocol/id-map.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { ControlOp, Op } from '../../protocol/messages.js'
 import type { OpenedIndex, ReplyFields } from '../../protocol/replies.js'
-import { wireKeyType } from '../../protocol/types.js'
 import {
   afterThis,
   type Bounds,
@@ -15,8 +13,7 @@ import {
   UNBOUNDED,
   withinBounds,
 } from './call-options.js'
-import type { DataCall } from './data-call.js'
-import { frameMemory } from './frame-memory.js'
+import { type DataCall, encodeCall } from './data-call.js'
 import { IndexOrder } from './index-order.js'
 import { FIRST_ID, isFinal, type Link, openLink } from './link.js'
 import { type ConnectOptions, DEFAULT_RECONNECT, type ReconnectOptions } from './options.js'
@@ -180,32 +177,7 @@ export class Connection {
     onError: (error: unknown) => void,
     isAhead: boolean,
   ): Promise<Reply<O>> {
-    // Named one by one: to copy whatever a call has takes longer than to write its frame.
-    const encode = (id: number) => {
-      const request = {
-        id,
-        op: call.op,
-        handle: index.handle,
-        generation: index.generation,
-        count: call.count,
-        limit: call.limit,
-        deadline: millisecondsLeft(bounds),
-        reverse: call.reverse,
-        fromExclusive: call.fromExclusive,
-        toExclusive: call.toExclusive,
-        withSequences: call.withSequences,
-        withoutKeys: call.withoutKeys,
-        withoutPayloads: call.withoutPayloads,
-        mode: call.mode,
-        traversal: call.traversal,
-        writeId: call.writeId,
-        version: call.version,
-        opensVersion: call.opensVersion,
-        keyType: wireKeyType(index.keyType),
-        columns: call.columns,
-      }
-      return encodeDataRequest(request, frameMemory)
-    }
+    const encode = (id: number) => encodeCall(call, id, index, millisecondsLeft(bounds))
     return this.#call(call.op, encode, bounds, isAhead ? undefined : index.name, onError)
   }
 

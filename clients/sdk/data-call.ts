@@ -1,8 +1,18 @@
 import { type Column, columnBytes, sliceColumn } from '../../protocol/columns.js'
-import type { ColumnName, DataOp, DataRequest, IndexHandle } from '../../protocol/data-request.js'
+import { encodeDataRequest } from '../../protocol/data-frame.js'
+import type {
+  ColumnName,
+  DataOp,
+  DataRequest,
+  IndexHandle,
+  SentRequest,
+} from '../../protocol/data-request.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
+import type { OpenedIndex } from '../../protocol/replies.js'
+import { wireKeyType } from '../../protocol/types.js'
 import { type PieceLimits, pieceEnds } from '../../protocol/write-pieces.js'
+import { frameMemory } from './frame-memory.js'
 import type { Part, Reply } from './reply.js'
 
 /** A request for data, but for the index that it means and for what the connection says of it. */
@@ -14,6 +24,42 @@ export interface DataCall<O extends DataOp = DataOp>
 }
 
 export type CallColumns = { readonly [Name in ColumnName]?: Column | undefined }
+
+/** All that a request may say: what is added to the type and not named does not compile. */
+type WholeRequest = { readonly [Name in keyof Required<SentRequest>]: SentRequest[Name] }
+
+/** The frame of a call. @param deadline milliseconds that are left for it, 0 for any */
+export function encodeCall(
+  call: DataCall,
+  id: number,
+  index: OpenedIndex,
+  deadline: number,
+): Uint8Array<ArrayBuffer> {
+  // Named one by one: to copy whatever a call has takes longer than to write its frame.
+  const request: WholeRequest = {
+    id,
+    op: call.op,
+    handle: index.handle,
+    generation: index.generation,
+    count: call.count,
+    limit: call.limit,
+    deadline,
+    reverse: call.reverse,
+    fromExclusive: call.fromExclusive,
+    toExclusive: call.toExclusive,
+    withoutKeys: call.withoutKeys,
+    withoutPayloads: call.withoutPayloads,
+    withSequences: call.withSequences,
+    mode: call.mode,
+    traversal: call.traversal,
+    writeId: call.writeId,
+    version: call.version,
+    opensVersion: call.opensVersion,
+    keyType: wireKeyType(index.keyType),
+    columns: call.columns,
+  }
+  return encodeDataRequest(request, frameMemory)
+}
 
 /** Bytes of a frame that are left to columns: the rest is room for the header and the gaps between columns. */
 export const COLUMN_BYTES = LIMITS.frameBytes - LIMITS.headerBytes - 1024

@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { COMPILED, ROOT } from '../../compiled.js'
 
-const MSGPACKR = '/node_modules/msgpackr/'
 const PAGE_MODULE = '/dist/test/clients/sdk/page.js'
 
 /** What a page says in the end: its result, or why it has none. */
@@ -71,7 +70,6 @@ export class PageServer {
 }
 
 function moduleText(path: string): string {
-  if (path.startsWith(MSGPACKR)) return readFileSync(join(ROOT, path), 'utf8')
   const source = /^\/dist\/(?<file>(clients|protocol|test)\/.*)\.js$/.exec(path)?.groups?.file
   if (source === undefined) throw new Error(`${path} is nothing that a page needs`)
   return readFileSync(join(COMPILED, `${source}.js`), 'utf8')
@@ -79,16 +77,12 @@ function moduleText(path: string): string {
 
 /** The rules that a bundler for browsers would go by. */
 function importMap(): object {
-  const own = readPackage<{ browser: Record<string, string> }>('.')
-  const msgpackr = readPackage<{ exports: { '.': { browser: string } } }>(MSGPACKR)
-  const mapping = Object.entries(own.browser).map(([from, to]) => [from.slice(1), to.slice(1)])
-  const entry = msgpackr.exports['.'].browser.slice(2)
-  return { imports: { msgpackr: `${MSGPACKR}${entry}`, ...Object.fromEntries(mapping) } }
-}
-
-/** A package's description, in which a test takes for granted what it needs. */
-function readPackage<T>(folder: string): T {
-  return JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8')) as T
+  // A test takes for granted what it needs.
+  const { browser } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+    readonly browser: Readonly<Record<string, string>>
+  }
+  const mapping = Object.entries(browser).map(([from, to]) => [from.slice(1), to.slice(1)])
+  return { imports: Object.fromEntries(mapping) }
 }
 
 function html(): string {
