@@ -1,7 +1,3 @@
-import type { GetResult, ReadColumns, ReadOp, ReadRequest } from '../../gpu/index-structure.js'
-import { type Column, countOf, joinColumns, sliceColumn } from '../../protocol/columns.js'
-import { WarpdexError } from '../../protocol/errors.js'
-
 /** What one call asks for. */
 interface Waiting<Asked, Answer> {
   readonly asked: Asked
@@ -24,7 +20,7 @@ export interface CoalescerOptions<Asked, Answer> {
  * Has small calls go together where each costs as much as many. Those that come at once, and find nothing under way, go at once; those that
  * come while as many are under way as may be go together when one of them is answered.
  */
-export class Coalescer<Asked, Answer> {
+class Coalescer<Asked, Answer> {
   readonly #options: CoalescerOptions<Asked, Answer>
   readonly #waiting: Waiting<Asked, Answer>[] = []
   /** When the oldest waiting call began to wait; 0 if none does. */
@@ -83,104 +79,28 @@ export class Coalescer<Asked, Answer> {
   }
 }
 
-/** What one shared dispatch takes. */
-const SHARED = { keys: 65_536, bytes: 4 * 2 ** 20 }
+/** A coalescer for each kind of calls: only those of one kind go together. */
+export class CoalescerByKind<Asked, Answer> {
+  readonly #options: CoalescerOptions<Asked, Answer>
+  readonly #kinds = new Map<string, Coalescer<Asked, Answer>>()
 
-/** Dispatches under way: one goes up, one computes and one comes back. */
-const DISPATCHES = 3
-
-/** A read of one entry a key. */
-export type EntryRequest = ReadRequest<'get'> | ReadRequest<'getNext'>
-
-/** Where such reads begin. */
-type Positions = Pick<ReadColumns, 'sequences'> & { readonly keys: Column }
-
-/** What they find: an entry for each position, of a get without its key. */
-type FoundEntries = GetResult & { readonly keys?: Column | undefined }
-
-/**
- * Lets small gets and `getNext`s of an index share dispatches, those that ask alike: a dispatch and its readback cost as much as tens of thousands
- * of lookups.
- */
-export class GatheredReads {
-  readonly #run: (request: EntryRequest, positions: Positions) => Promise<FoundEntries>
-  readonly #onDispatch: CoalescerOptions<Positions, FoundEntries>['onLeave']
-  /** By what they ask, see `kindOf`. */
-  readonly #alike: (Coalescer<Positions, FoundEntries> | undefined)[] = []
-
-  /**
-   * @param run finds entries
-   * @param onDispatch told how many reads went together, and how long the first of them waited for that
-   */
-  constructor(
-    run: (request: EntryRequest, positions: Positions) => Promise<FoundEntries>,
-    onDispatch?: CoalescerOptions<Positions, FoundEntries>['onLeave'],
-  ) {
-    this.#run = run
-    this.#onDispatch = onDispatch
+  constructor(options: CoalescerOptions<Asked, Answer>) {
+    this.#options = options
   }
 
-  /** What the request finds; it names no traversal. */
-  read(request: EntryRequest, positions: Positions): Promise<FoundEntries> {
-    const kind = kindOf(request, positions)
-    let alike = this.#alike[kind]
+  call(kind: string, asked: Asked): Promise<Answer> {
+    let alike = this.#kinds.get(kind)
     if (alike === undefined) {
-      // Memory is lent for one reply.
-      alike = this.#coalescer(request.op === 'get' ? { ...request, memory: undefined } : request)
-      this.#alike[kind] = alike
+      for (const [known, { isIdle }] of this.#kinds) if (isIdle) this.#kinds.delete(known)
+      alike = new Coalescer(this.#options)
+      this.#kinds.set(kind, alike)
     }
-    return alike.call(positions)
+    return alike.call(asked)
   }
 
-  #coalescer(request: EntryRequest): Coalescer<Positions, FoundEntries> {
-    return new Coalescer({
-      underWay: DISPATCHES,
-      share: ({ keys }) =>
-        Math.max(paddedCount(countOf(keys)) / SHARED.keys, keys.bytes.byteLength / SHARED.bytes),
-      onLeave: this.#onDispatch,
-      ask: (reads) => this.#ask(request, reads),
-    })
-  }
-
-  async #ask(
-    request: EntryRequest,
-    reads: readonly Positions[],
-  ): Promise<readonly (FoundEntries | Promise<FoundEntries>)[]> {
-    const [first] = reads
-    if (reads.length === 1 && first !== undefined) return [await this.#run(request, first)]
-    const counts = reads.map(({ keys }) => countOf(keys))
-    try {
-      const { found, keys, payloads, sequences } = await this.#run(request, joined(reads, counts))
-      return cutShared(found, counts, (ownFound, start, count) => {
-        const part = (column: Column) => sliceColumn(column, start, start + count)
-        const entries = { found: ownFound, payloads: part(payloads) }
-        if (sequences === undefined) return entries
-        return { ...entries, keys: keys && part(keys), sequences: part(sequences) }
-      })
-    } catch (error) {
-      // Together the keys that they find may be more than one result holds.
-      if (!(error instanceof WarpdexError) || error.code !== 'TOO_LARGE') throw error
-      return reads.map((read) => this.#run(request, read))
-    }
-  }
-}
-
-/** The number of all that ask alike. */
-function kindOf(request: EntryRequest, { sequences }: Positions): number {
-  if (request.op === 'get') return request.withSequences ? 1 : 0
-  return 2 + (request.reverse ? 1 : 0) + (sequences ? 2 : 0)
-}
-
-/** The positions of all. */
-function joined(reads: readonly Positions[], counts: readonly number[]): Positions {
-  const rooms = counts.map(paddedCount)
-  const sequences = reads.flatMap(({ sequences }) => sequences ?? [])
-  return {
-    keys: joinColumns(
-      reads.map(({ keys }) => keys),
-      rooms,
-    ),
-    sequences: sequences.length > 0 ? joinColumns(sequences, rooms) : undefined,
+  /** Lets all that waits go, so that what comes after it takes effect after it. */
+  flush(): void {
+    for (const alike of this.#kinds.values()) alike.flush()
   }
 }
 
@@ -207,17 +127,4 @@ export function cutShared<T>(
     start += paddedCount(count)
     return answer
   })
-}
-
-/** Keys of a read, or entries of its result, that are too few to hold up others. */
-export const SMALL_READ = 4096
-/** The same of bytes of keys. */
-const SMALL_BYTES = 256 * 1024
-
-/** Whether a read of these keys shares a dispatch. One that does is answered as the planner finds best for all of them. */
-export function goesWithOthers(request: ReadRequest<ReadOp>, keys: Column): request is EntryRequest {
-  const { op } = request
-  if (op !== 'get' && op !== 'getNext') return false
-  if ('traversal' in request && request.traversal !== undefined) return false
-  return countOf(keys) <= SMALL_READ && keys.bytes.byteLength <= SMALL_BYTES
 }

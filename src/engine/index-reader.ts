@@ -6,10 +6,9 @@ import type {
   ReadResults,
   ScanResult,
 } from '../../gpu/index-structure.js'
-import { countOf } from '../../protocol/columns.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { GatheredReads, goesWithOthers, SMALL_READ } from './coalescer.js'
 import type { EngineHost } from './engine-host.js'
+import { GatheredReads, goesWithOthers, type SharedOp, SMALL_READ, weightOf } from './gathered-reads.js'
 import type { Reader } from './index-requests.js'
 import type { IndexUpkeep } from './index-upkeep.js'
 import { pagedIndex } from './loader.js'
@@ -43,7 +42,7 @@ export class IndexReader {
     this.#index = index
     this.#copies = new VersionCopies(host.versions)
     this.#gathered = new GatheredReads(
-      (request, positions) => this.#timed(this.#index.live().structure.current.read(request, positions)),
+      (request, columns) => this.#timed(this.#index.live().structure.current.read(request, columns)),
       (reads, milliseconds) => host.meter?.dispatched(reads, milliseconds),
     )
   }
@@ -153,11 +152,9 @@ export class IndexReader {
     request: ReadRequest<Op>,
     columns: ReadColumns,
   ): Promise<ReadResults[Op]> => {
-    const { keys } = columns
-    if (keys !== undefined && goesWithOthers(request, keys)) {
-      return this.#gathered.read(request, { keys, sequences: columns.sequences }) as Promise<ReadResults[Op]>
-    }
-    return this.#ask(structure, request, columns)
+    if (!goesWithOthers(request, columns)) return this.#ask(structure, request, columns)
+    const result: Promise<ReadResults[ReadOp]> = this.#gathered.read<SharedOp>(request, columns)
+    return result as Promise<ReadResults[Op]>
   }
 
   #ask = <Op extends ReadOp>(
@@ -176,11 +173,4 @@ export class IndexReader {
     this.#host.meter?.computed(performance.now() - since)
     return result
   }
-}
-
-/** Keys that are asked for, or entries at most. */
-function weightOf(request: ReadRequest<ReadOp>, { keys }: ReadColumns): number {
-  if (request.op === 'explain') return 1
-  if ('ranges' in request) return request.ranges * ('limit' in request ? request.limit : 1)
-  return keys === undefined ? 0 : countOf(keys)
 }

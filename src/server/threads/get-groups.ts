@@ -9,7 +9,7 @@ import {
 import { WarpdexError } from '../../../protocol/errors.js'
 import { sectionElementBytes } from '../../../protocol/frame.js'
 import { SEQUENCE_BYTES } from '../../../protocol/types.js'
-import { Coalescer, cutShared, paddedCount } from '../../engine/coalescer.js'
+import { CoalescerByKind, cutShared, paddedCount } from '../../engine/coalescer.js'
 import { Call, type Reply } from '../backend.js'
 
 /** Gets of more keys than this go by themselves: their own way to the engine costs little beside what they take there. */
@@ -32,11 +32,16 @@ interface Get extends Call {
  */
 export class GetGroups {
   readonly #send: (call: Call) => Promise<Reply>
-  readonly #groups = new Map<string, Coalescer<Get, Reply>>()
+  readonly #groups: CoalescerByKind<Get, Reply>
 
   /** @param send sends a call to the engine's thread */
   constructor(send: (call: Call) => Promise<Reply>) {
     this.#send = send
+    this.#groups = new CoalescerByKind({
+      underWay: UNDER_WAY,
+      ask: (gets) => this.#ask(gets),
+      share: ({ request }) => paddedCount(request.count) / GROUP_KEYS,
+    })
   }
 
   /**
@@ -45,27 +50,10 @@ export class GetGroups {
    * @param who may do what others of that name may
    */
   offer(call: Call, who: string): Promise<Reply> | undefined {
-    if (isSmallGet(call)) return this.#group(call.request, who).call(call)
+    if (isSmallGet(call)) return this.#groups.call(kindOf(call.request, who), call)
     const isRead = 'handle' in call.request && !WRITES.has(call.request.op)
-    if (!isRead) for (const group of this.#groups.values()) group.flush()
+    if (!isRead) this.#groups.flush()
     return undefined
-  }
-
-  #group(request: DataRequest, who: string): Coalescer<Get, Reply> {
-    const { handle, generation, op, withSequences, reverse, columns } = request
-    const asks = `${op} ${withSequences} ${reverse} ${columns.sequences !== undefined}`
-    const name = `${handle} ${generation} ${columns.keys?.type} ${asks} ${who}`
-    let group = this.#groups.get(name)
-    if (group === undefined) {
-      for (const [known, { isIdle }] of this.#groups) if (isIdle) this.#groups.delete(known)
-      group = new Coalescer({
-        underWay: UNDER_WAY,
-        ask: (gets) => this.#ask(gets),
-        share: ({ request }) => paddedCount(request.count) / GROUP_KEYS,
-      })
-      this.#groups.set(name, group)
-    }
-    return group
   }
 
   async #ask(gets: readonly Get[]): Promise<readonly (Reply | Promise<Reply>)[]> {
@@ -82,6 +70,13 @@ export class GetGroups {
       return gets.map((get) => this.#send(get))
     }
   }
+}
+
+/** A name for all that ask alike. */
+function kindOf(request: DataRequest, who: string): string {
+  const { handle, generation, op, withSequences, reverse, columns } = request
+  const asks = `${op} ${withSequences} ${reverse} ${columns.sequences !== undefined}`
+  return `${handle} ${generation} ${columns.keys?.type} ${asks} ${who}`
 }
 
 function isSmallGet(call: Call): call is Get {

@@ -1,15 +1,39 @@
 import { setImmediate } from 'node:timers/promises'
-import t from 'tap'
-import { asBytes, blankColumn, type Column, columnOf, countOf, valueAt } from '../../../protocol/columns.js'
+import t, { type Test } from 'tap'
+import type { GetResult, ReadColumns, ReadRequest, ScanResult } from '../../../gpu/index-structure.js'
+import {
+  asBytes,
+  blankColumn,
+  type Column,
+  columnOf,
+  countOf,
+  valueAt,
+  valuesOf,
+} from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
-import { type EntryRequest, GatheredReads } from '../../../src/engine/coalescer.js'
+import { WriteOp } from '../../../protocol/types.js'
+import { GatheredReads, type RunShared, type SharedOp } from '../../../src/engine/gathered-reads.js'
+import type { Engine, Index } from '../../../src/engine/index.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
 import { openEngine } from './open-engine.js'
+
+/** Where reads begin that are given keys. */
+interface Positions {
+  readonly keys: Column
+  readonly sequences?: Column | undefined
+}
+
+/** Gathers reads of keys that are carried out so. */
+function gatheredBy(
+  run: (request: ReadRequest<SharedOp>, positions: Positions) => Promise<object>,
+): GatheredReads {
+  return new GatheredReads(run as RunShared)
+}
 
 /** Looks up u32 keys that are all there and are their own payloads; dispatches end when they are told to. */
 function openGathered() {
   const dispatches: { keys: number; end: (error?: Error) => Promise<void> }[] = []
-  const gathered = new GatheredReads(
+  const gathered = gatheredBy(
     (_request, { keys: { bytes: keys } }) =>
       new Promise((resolve, reject) => {
         const count = keys.byteLength / 4
@@ -129,7 +153,7 @@ t.test('large gets, and those of long keys, go at once', async (t) => {
 t.test('keys of variable length are padded with empty ones', async (t) => {
   const dispatches: Column[] = []
   const ends: (() => void)[] = []
-  const gathered = new GatheredReads((_request, { keys }) => {
+  const gathered = gatheredBy((_request, { keys }) => {
     dispatches.push(keys)
     const count = countOf(keys)
     const payloads = Uint8Array.from({ length: count }, (_, i) => valueAt(keys, i).length)
@@ -155,16 +179,22 @@ t.test('keys of variable length are padded with empty ones', async (t) => {
   }
 })
 
+interface Walk {
+  readonly op: 'get' | 'getNext'
+  readonly withSequences?: boolean
+  readonly reverse?: boolean
+}
+
 /** Finds behind each u32 key the next number, with its sequence number plus 10; dispatches end at once, once `free` is called. */
 function openWalks(refuse: (keys: number) => boolean = () => false) {
-  const dispatches: (EntryRequest & { readonly keys: number; readonly within: boolean })[] = []
+  const dispatches: (Walk & { readonly keys: number; readonly within: boolean })[] = []
   let free = () => {}
   const busy = new Promise<void>((resolve) => {
     free = resolve
   })
-  const gathered = new GatheredReads(async (request, { keys, sequences }) => {
+  const gathered = gatheredBy(async (request, { keys, sequences }) => {
     const count = countOf(keys)
-    dispatches.push({ ...request, keys: count, within: sequences !== undefined })
+    dispatches.push({ ...(request as Walk), keys: count, within: sequences !== undefined })
     await busy
     if (refuse(count)) throw new WarpdexError('TOO_LARGE', 'on purpose')
     const plus = (column: Column, more: number) => {
@@ -173,13 +203,17 @@ function openWalks(refuse: (keys: number) => boolean = () => false) {
     }
     return {
       found: new Uint8Array(Math.ceil(count / 8)).fill(255),
-      keys: plus(keys, 1),
+      ...(request.op === 'getNext' && { keys: plus(keys, 1) }),
       payloads: plus(keys, 100),
       sequences: plus(sequences ?? blankColumn(count, 4), 10),
     }
   })
-  const walk = (request: EntryRequest, keys: number[], sequences?: number[]) =>
-    gathered.read(request, {
+  const walk = (
+    request: Walk,
+    keys: number[],
+    sequences?: number[],
+  ): Promise<GetResult & { readonly keys?: Column }> =>
+    gathered.read<'get' | 'getNext'>(request, {
       keys: { bytes: column(...keys), width: 4 },
       sequences: sequences && { bytes: column(...sequences), width: 4 },
     })
@@ -208,7 +242,7 @@ t.test('walks share dispatches with those that ask alike', async (t) => {
   for (const [i, answer] of answers.entries()) {
     for (const [kind, { keys, payloads, sequences }] of (await answer).entries()) {
       const base = 1000 * kind
-      t.same(words(keys), [base + i + 2, base + 501])
+      t.same(words(keys), kinds[kind]![0].op === 'get' ? undefined : [base + i + 2, base + 501])
       t.same(words(payloads), [base + i + 101, base + 600])
       t.same(words(sequences), kinds[kind]![1] ? [i + 11, 17] : [10, 10])
     }
@@ -231,5 +265,90 @@ t.test('what is too large together is asked for one by one', async (t) => {
   t.same(
     dispatches.map(({ keys }) => keys),
     [24, 1, 2, 3],
+  )
+})
+
+/** An engine with an index of texts, of which every third has two payloads, that counts what its structure is asked for. */
+async function openTexts(t: Test) {
+  const asked: { readonly ranges: number; readonly limit: number }[] = []
+  const create: typeof prefixTrees.create = async (...args) => {
+    const structure = await prefixTrees.create(...args)
+    const read = structure.read.bind(structure)
+    structure.read = (request, columns) => {
+      if ('limit' in request && 'ranges' in request) asked.push(request)
+      return read(request, columns)
+    }
+    return structure
+  }
+  const engine = await openEngine(t, { structures: { ...prefixTrees, create } })
+  const index = await createTexts(engine)
+  return { index, asked }
+}
+
+async function createTexts(engine: Engine): Promise<Index> {
+  await engine.createIndex({ name: 'texts', keyType: 'string', payloadKind: 'u32', unique: false })
+  const index = engine.index('texts')
+  const numbers = Array.from({ length: 500 }, (_, i) => (i < 400 ? i : 3 * (i - 400)))
+  const keys = columnOf(numbers.map((i) => Buffer.from(String(i))))
+  const payloads = { bytes: asBytes(Uint32Array.from(numbers, (_, i) => i)), width: 4 }
+  await index.write({ ops: WriteOp.insert, keys, payloads })
+  return index
+}
+
+/** Columns of ranges, by what texts their keys begin with and where they go on. */
+function textRanges(prefixes: readonly string[], tokens?: readonly Uint8Array[]): ReadColumns {
+  return {
+    from: columnOf(prefixes.map((prefix) => Buffer.from(prefix))),
+    to: columnOf(prefixes.map((prefix) => Buffer.from(`${prefix}~`))),
+    tokens: tokens && columnOf(tokens),
+  }
+}
+
+const plain = ({ offsets, keys, payloads, more, tokens }: ScanResult) => ({
+  offsets: [...offsets],
+  keys: valuesOf(keys).map(String),
+  payloads: valuesOf(payloads).map((row) => Buffer.from(row).readUInt32LE()),
+  more: [...more],
+  tokens: valuesOf(tokens).map((token) => Buffer.from(token).toString('hex')),
+})
+
+t.test('short scans share dispatches with those that ask alike, each with what it has alone', async (t) => {
+  const { index, asked } = await openTexts(t)
+  const first = await index.read({ op: 'scan', ranges: 2, limit: 3 }, textRanges(['1', '2']))
+  const tokens = valuesOf(first.tokens)
+  const scans: readonly [ReadRequest<'scan'>, ReadColumns][] = [
+    [{ op: 'scan', ranges: 2, limit: 3 }, textRanges(['1', '39'])],
+    [{ op: 'scan', ranges: 1, limit: 3 }, textRanges(['x'])],
+    [{ op: 'scan', ranges: 3, limit: 3 }, textRanges(['399', '2', '30'])],
+    [{ op: 'scan', ranges: 1, limit: 4 }, textRanges(['2'])],
+    [{ op: 'scan', ranges: 1, limit: 3, reverse: true }, textRanges(['2'])],
+    [{ op: 'scan', ranges: 2, limit: 3, reverse: true }, textRanges(['27', '1'])],
+    [{ op: 'scan', ranges: 2, limit: 3 }, textRanges(['1', '2'], tokens)],
+    [{ op: 'scan', ranges: 1, limit: 3 }, textRanges(['2'], tokens.slice(1))],
+    [{ op: 'scan', ranges: 1, limit: 3, withoutKeys: true }, textRanges(['1'])],
+    [{ op: 'scan', ranges: 1, limit: 3, withoutKeys: true }, textRanges(['2'])],
+    [{ op: 'scan', ranges: 1, limit: 3, withoutPayloads: true }, textRanges(['1'])],
+    [{ op: 'scan', ranges: 1, limit: 3, withoutPayloads: true }, textRanges(['2'])],
+    [{ op: 'scan', ranges: 1, limit: 3 }, {}],
+    [{ op: 'scan', ranges: 1, limit: 3 }, {}],
+  ]
+  const alone: ScanResult[] = []
+  for (const scan of scans) alone.push(await index.read(...scan))
+  asked.length = 0
+  const together = await Promise.all(scans.map((scan) => index.read(...scan)))
+  t.same(together.map(plain), alone.map(plain))
+  t.same(
+    asked.map(({ ranges }) => ranges).sort((a, b) => a - b),
+    [1, 2, 2, 2, 3, 3, 6],
+  )
+})
+
+t.test('long scans go by themselves', async (t) => {
+  const { index, asked } = await openTexts(t)
+  const scan = { op: 'scan', ranges: 1, limit: 4097 } as const
+  await Promise.all([index.read(scan, textRanges(['1'])), index.read(scan, textRanges(['2']))])
+  t.same(
+    asked.map(({ ranges }) => ranges),
+    [1, 1],
   )
 })
