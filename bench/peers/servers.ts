@@ -63,7 +63,7 @@ export class WarpdexPeer extends ServerPeer {
   }
 
   async scan({ words }: Batch, limit: number): Promise<number> {
-    return (await this.index.ranges({ from: column(words), limit })).keys.length
+    return (await this.index.ranges({ from: column(words), pageSize: limit }).firstPage()).length
   }
 }
 

@@ -90,7 +90,7 @@ export class WarpdexTarget implements Target {
   }
 
   async scan({ keys, width }: KeyColumn, limit: number): Promise<ScanAnswer> {
-    const page = await this.#index.ranges({ from: keys, limit })
+    const page = await this.#index.ranges({ from: keys, pageSize: limit }).firstPage()
     return {
       offsets: page.offsets,
       words: keyWords(page.keys, width),

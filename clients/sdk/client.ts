@@ -182,7 +182,8 @@ export class Client {
   /** A relation by name. Nothing is sent: the first call on it says whether it exists. */
   relation(name: string): Relation {
     checkName(name, 'relation', 'a relation')
-    const known = this.#relations.get(name) ?? new Relation(this.#connection, name)
+    const known =
+      this.#relations.get(name) ?? new Relation(this.#connection, name, (index) => this.index(index))
     this.#relations.set(name, known)
     return known
   }

@@ -84,7 +84,7 @@ export {
   Value,
   when,
 } from './query/value.js'
-export type { RangesOptions, RangesPage } from './range-scan.js'
+export type { RangeEntry, Ranges, RangesOptions, RangesPage } from './range-scan.js'
 export type { Index } from './remote-index.js'
 export type { ReadOptions, Relation, RelationRows } from './remote-relation.js'
 export type {

@@ -38,7 +38,7 @@ import {
   payloadColumn,
   singlePayload,
 } from './payload-column.js'
-import { firstPage, RANGES_OPTIONS, type RangesOptions, type RangesPage } from './range-scan.js'
+import { Ranges, type RangesOptions } from './range-scan.js'
 import { COUNTS, gets, getsOfAll, nexts, readAt, readMany, readOne } from './reads.js'
 import type {
   GetAllResult,
@@ -260,19 +260,9 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     )
   }
 
-  /**
-   * The first entries of each of many ranges, in as few requests as it takes. `next()` of the page that comes back continues
-   * all ranges that have more.
-   */
-  async ranges(options: RangesOptions<K>): Promise<RangesPage<K, P>> {
-    if (Object(options).prefix !== undefined) {
-      throw badRequest(
-        'ranges has from and to, and no prefix; entries({prefix}) goes through the keys that begin with one, and leading parts of tuples as from and to are prefixes',
-      )
-    }
-    return this.#calls.begin('ranges', options, RANGES_OPTIONS, (known, bounds) =>
-      firstPage<K, P>(this.#calls, options, known, bounds),
-    )
+  /** As `entries`, of many ranges at a time. */
+  ranges(options: RangesOptions<K>): Ranges<K, P> {
+    return new Ranges<K, P>(this.#calls, options)
   }
 
   /** Puts a payload in the place of all that the key has. */

@@ -16,6 +16,7 @@ import {
 import type { RelationStats } from '../../protocol/replies.js'
 import { shown } from '../../protocol/shown.js'
 import type { TreeLayout } from '../../protocol/traversal.js'
+import type { KeyType } from '../../protocol/types.js'
 import { arrowInput, toArrow } from './arrow.js'
 import {
   type Bounds,
@@ -32,6 +33,7 @@ import type { Connection } from './connection.js'
 import { COLUMN_BYTES } from './data-call.js'
 import { type CreateOptions, layoutOf, RELATION_INDEX_OPTIONS } from './options.js'
 import { RememberedAnswer } from './remembered-answer.js'
+import type { Index } from './remote-index.js'
 import type { Reply } from './reply.js'
 
 /** Values that were read, by column name. */
@@ -55,11 +57,14 @@ const READ_OPTIONS: Kinds<ReadOptions> = { columns: TEXTS, from: NUMBER, limit: 
 export class Relation {
   readonly name: string
   readonly #connection: Connection
+  readonly #indexOf: (name: string) => Index
   readonly #definition = new RememberedAnswer<RelationDefinition>(() => this.#stats(UNBOUNDED))
 
-  constructor(connection: Connection, name: string) {
+  /** @param indexOf gives an index of the client by its name */
+  constructor(connection: Connection, name: string, indexOf: (name: string) => Index) {
     this.name = name
     this.#connection = connection
+    this.#indexOf = indexOf
   }
 
   /** What the relation was created as; asked for once. */
@@ -102,14 +107,14 @@ export class Relation {
    * it. It goes with the relation, and takes no writes of its own.
    *
    * @param options with `ifNotExists` an equal index that is there already is right
-   * @returns whether it was made now
+   * @returns the index, with keys of the type that the caller says
    * @throws WarpdexError `INDEX_EXISTS`
    */
-  async createIndex(
+  async createIndex<K extends KeyType = KeyType>(
     name: string,
     columns: readonly string[],
     options: CreateOptions & TreeLayout = {},
-  ): Promise<boolean> {
+  ): Promise<Index<K, 'u32'>> {
     checkName(name, 'createIndex', 'an index')
     checkOptions(options, RELATION_INDEX_OPTIONS, 'createIndex')
     if (!TEXTS.is(columns)) {
@@ -117,7 +122,9 @@ export class Relation {
     }
     const fields = { index: name, columns, ifNotExists: options.ifNotExists, ...layoutOf(options) }
     const bounds = this.#connection.bounds(options)
-    return (await this.#request('createRelationIndex', fields, bounds)).fields.created
+    await this.#request('createRelationIndex', fields, bounds)
+    // Its payloads are numbers of rows; K is only the caller's name for what its keys are.
+    return this.#indexOf(name) as unknown as Index<K, 'u32'>
   }
 
   /** Values of rows in the order in which they were appended, by column. */

@@ -76,17 +76,21 @@ export interface FirstPage<Page> {
 export class Scan<K extends KeyType, Page extends ScannedPage<Item>, Item> implements AsyncIterable<Item> {
   readonly #calls: IndexCalls
   readonly #options: ScanOptions<K>
+  readonly #limit: number
+  readonly #pageSize: number
   readonly #pages: Pages<Page>
 
   /** @throws WarpdexError `BAD_REQUEST` */
   constructor(calls: IndexCalls, options: ScanOptions<K>, pages: Pages<Page>) {
     checkOptions(options, SCAN_OPTIONS, pages.method)
-    const { pageSize = PAGE_ENTRIES } = options
+    const { limit = Number.POSITIVE_INFINITY, pageSize = PAGE_ENTRIES } = options
     if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > LIMITS.scanEntries) {
       throw badRequest(`a page has 1 to ${LIMITS.scanEntries} entries, not ${pageSize}`)
     }
     this.#calls = calls
     this.#options = options
+    this.#limit = Math.floor(limit)
+    this.#pageSize = pageSize
     this.#pages = pages
   }
 
@@ -100,8 +104,7 @@ export class Scan<K extends KeyType, Page extends ScannedPage<Item>, Item> imple
   }
 
   async *pages(): AsyncGenerator<Page, void, undefined> {
-    const { limit = Number.POSITIVE_INFINITY, pageSize = PAGE_ENTRIES } = this.#options
-    let left = Math.floor(limit)
+    let left = this.#limit
     if (left <= 0) return
     const { snapshot, ...first } = await this.#first()
     let { page, more, of } = first
@@ -111,7 +114,7 @@ export class Scan<K extends KeyType, Page extends ScannedPage<Item>, Item> imple
         left -= page.length
         if (!more || left <= 0) return
         const place = { after: page.token, of, version: snapshot?.version }
-        ;({ page, more, of } = await this.#fetch(Math.min(left, pageSize), place))
+        ;({ page, more, of } = await this.#fetch(Math.min(left, this.#pageSize), place))
       }
     } finally {
       if (snapshot !== this.#options.snapshot) void snapshot?.close()
@@ -122,14 +125,17 @@ export class Scan<K extends KeyType, Page extends ScannedPage<Item>, Item> imple
     return new PageItems(this.pages())
   }
 
-  async #first(): Promise<FetchedPage<Page> & FirstPage<Page>> {
-    const { limit = Number.POSITIVE_INFINITY, pageSize = PAGE_ENTRIES, after, snapshot } = this.#options
+  /** @param mayGoOn whether there may be pages behind it, which are to see what it sees */
+  async #first(mayGoOn = this.#limit > this.#pageSize): Promise<FetchedPage<Page> & FirstPage<Page>> {
+    const { after, snapshot } = this.#options
+    const limit = Math.min(this.#limit, this.#pageSize)
     const { connection } = this.#calls
     const given = versionOf(this.#options)
-    // Further pages, if there may be any, see what the first one sees.
-    const own = given === undefined && limit > pageSize ? connection.newVersion() : undefined
+    const own = given === undefined && mayGoOn ? connection.newVersion() : undefined
     const place = { after, of: undefined, version: own ?? given, opensVersion: own !== undefined }
-    const first = await this.#fetch(Math.min(Math.floor(limit), pageSize), place)
+    const first = await this.#fetch(limit, place)
+    // Payloads have filled a reply before the page was full.
+    if (first.more && first.page.length < limit && place.version === undefined) return this.#first(true)
     return { ...first, snapshot: own !== undefined && first.more ? new Snapshot(connection, own) : snapshot }
   }
 

@@ -383,6 +383,21 @@ t.test('reads whose answer is too large are asked for in smaller parts', async (
   })
 })
 
+t.test('a scan whose first page does not fit in a reply goes on at the same moment', async (t) => {
+  const { server, client } = await open(t, texts)
+  const index = client.index<'u64', 'bytes'>('texts')
+  await index.insertMany([1n, 2n, 3n, 4n, 5n], Array(5).fill(new Uint8Array(1000)))
+  server.replyBytes = 2000
+  const keys: bigint[] = []
+  for await (const { key } of index.entries({ from: 2n, limit: 4 })) keys.push(key)
+  t.strictSame(keys, [2n, 3n, 4n, 5n])
+  const asked = server.of('scan').filter(({ limit }) => limit === 2)
+  const [alone, first, last] = asked.map(({ version, opensVersion }) => ({ version, opensVersion }))
+  t.strictSame(alone, { version: undefined, opensVersion: false }, 'it could have been all')
+  t.strictSame([first?.opensVersion, last], [true, { version: first?.version, opensVersion: false }])
+  t.type(first?.version, 'number')
+})
+
 t.test('a single payload that is kept does not keep its reply', async (t) => {
   const { client } = await open(t, texts)
   const index = client.index<'u64', 'bytes'>('texts')
@@ -405,7 +420,12 @@ t.test('replies that are no answers to what was asked are refused', async (t) =>
   await index.insertMany([1, 1, 2], [10, 11, 20])
   await blobs.insertMany([1n, 2n], ['one', 'two'])
   const page = (of: { entries(): { pages(): AsyncGenerator } }) => of.entries().pages().next()
-  const ranges = { from: [1, 2], limit: 2 }
+  const lastOf = async (pages: AsyncIterable<unknown>) => {
+    let last: unknown
+    for await (const page of pages) last = page
+    return last
+  }
+  const ranges = { from: [1, 2], pageSize: 2 }
   const wrong: Record<string, () => Promise<unknown>> = {
     'found payloads': () => index.getMany([1, 2]),
     'found payloads payloads.offsets': () => blobs.getMany([1n, 2n]),
@@ -414,7 +434,7 @@ t.test('replies that are no answers to what was asked are refused', async (t) =>
     'found keys payloads sequences': () => index.getNextMany([1, 2]),
     'offsets keys payloads more tokens': () => page(index),
     'offsets keys payloads payloads.offsets more tokens': () => page(blobs),
-    'keys offsets payloads more tokens': async () => (await index.ranges(ranges)).next(),
+    'keys offsets payloads more tokens': () => lastOf(index.ranges(ranges).pages()),
     codes: () => index.deleteMany([1, 3]),
     ' codes': () => index.batch().delete(1).write(),
   }
@@ -439,7 +459,7 @@ t.test('replies that are no answers to what was asked are refused', async (t) =>
     return offsets === undefined ? others : { ...others, offsets: { ...offsets, bytes: broken } }
   }
   await t.rejects(index.getAllMany([1, 2]), { code: 'INTERNAL', message: /number 1 of "offsets" has -2/ })
-  await t.rejects(index.ranges(ranges), {
+  await t.rejects(index.ranges(ranges).firstPage(), {
     code: 'INTERNAL',
     message: /number 0 of "offsets" has 5 of at most 2/,
   })

@@ -152,9 +152,8 @@ class Pair {
     const from = bounds.map(([low]) => low)
     const to = this.#random.chance(0.3) ? undefined : bounds.map(([, high]) => high)
     const ends = { fromExclusive: this.#random.chance(0.5), toExclusive: this.#random.chance(0.5), reverse }
-    const first = await this.#index.ranges({ from, to, ...ends, limit: 25 })
     const seen = bounds.map((): unknown[] => [])
-    for (let page: typeof first | undefined = first; page !== undefined; page = await page.next()) {
+    for await (const page of this.#index.ranges({ from, to, ...ends, pageSize: 25 }).pages()) {
       for (let i = 0; i < seen.length; i++) {
         const entries = page.of(i)
         for (let j = 0; j < entries.length; j++) seen[i].push([entries.key(j), show(entries.payloads.at(j))])
@@ -293,7 +292,7 @@ t.test('NaN and zeros of both signs as keys', async (t) => {
     t.strictSame([...codes], [notANumber, inserted, inserted])
     const got = await index.getAllMany([0, -0, Number.NaN])
     t.strictSame([got.of(0), got.of(1), got.of(2)], [[2, 3], [2, 3], []])
-    t.strictSame((await index.ranges({ from: [], limit: 5 })).length, 0)
+    t.strictSame((await index.ranges({ from: [], pageSize: 5 }).firstPage()).ranges, 0)
   }
 })
 

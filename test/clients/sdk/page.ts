@@ -20,8 +20,10 @@ export async function run(url: string, token: string | undefined) {
     for await (const { key, payload } of texts.entries({ reverse: true, pageSize: 2 })) {
       scanned.push(`${key} ${decode(payload)}`)
     }
-    const ranges = await texts.ranges({ from: [0n, 8n], to: [7n, 9n], limit: 1 })
-    const next = await ranges.next()
+    const ranges: string[] = []
+    for await (const { range, payload } of texts.ranges({ from: [0n, 8n], to: [7n, 9n], pageSize: 1 })) {
+      ranges.push(`${range} ${decode(payload)}`)
+    }
 
     await client.createIndex({ name: 'numbers', keyType: 'f64', payloadKind: 'u32', unique: true })
     const numbers = client.index<'f64', 'u32'>('numbers')
@@ -39,8 +41,7 @@ export async function run(url: string, token: string | undefined) {
       got: [0, 1, 2].map((i) => decode(got.payload(i)) ?? null),
       singles: singles.map((payload) => decode(payload) ?? null),
       scanned,
-      ranges: [0, 1].map((i) => [...ranges.of(i).payloads].map(decode)),
-      next: next && [...next.of(0).payloads].map(decode),
+      ranges,
       written: [...written],
       count,
       refusal: refusal instanceof WarpdexError ? refusal.code : String(refusal),

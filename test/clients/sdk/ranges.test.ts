@@ -31,15 +31,13 @@ async function gather<K extends KeyType, P extends PayloadKind>(
   index: Index<K, P>,
   options: RangesOptions<K>,
 ) {
-  let page = await index.ranges(options)
-  const { length } = page
-  const ranges = Array.from({ length }, () => ({ keys: [] as unknown[], payloads: [] as unknown[] }))
+  const ranges: { keys: unknown[]; payloads: unknown[] }[] = []
   let pages = 0
-  for (let next: typeof page | undefined = page; next !== undefined; next = await page.next()) {
-    page = next
+  for await (const page of index.ranges(options).pages()) {
     pages++
-    for (let i = 0; i < length; i++) {
+    for (let i = 0; i < page.ranges; i++) {
       const { keys, payloads } = page.of(i)
+      ranges[i] ??= { keys: [], payloads: [] }
       ranges[i].keys.push(...keys)
       ranges[i].payloads.push(...payloads)
     }
@@ -55,8 +53,10 @@ t.test('many ranges are scanned at once, and continued where they have more', as
     keys,
     keys.map((_, i) => i),
   )
-  const first = await index.ranges({ from: [1, 9, 4, 5], to: [3, 9, 4, 7], limit: 3 })
-  t.equal(first.length, 4)
+  const some = index.ranges({ from: [1, 9, 4, 5], to: [3, 9, 4, 7], pageSize: 3 })
+  const pages = some.pages()
+  const first = (await pages.next()).value!
+  t.strictSame([first.ranges, first.length], [4, 8])
   t.strictSame(first.offsets, Uint32Array.of(0, 3, 3, 6, 8))
   t.strictSame(first.keys, Uint32Array.of(1, 2, 3, 4, 4, 4, 5, 6))
   t.strictSame(first.of(2).keys, Uint32Array.of(4, 4, 4))
@@ -67,16 +67,31 @@ t.test('many ranges are scanned at once, and continued where they have more', as
     [0, 1, 2, 3].map((i) => first.more(i)),
     [false, false, true, false],
   )
-  const second = (await first.next())!
-  t.strictSame([second.length, second.offsets], [4, Uint32Array.of(0, 0, 0, 3, 3)])
+  const second = (await pages.next()).value!
+  t.strictSame([second.ranges, second.offsets], [4, Uint32Array.of(0, 0, 0, 3, 3)])
   t.strictSame([...second.of(2).payloads], [6, 7, 8])
   const [, continuation] = server.of('scan')
   t.equal(continuation.columns.tokens?.bytes.length, 8, 'only the unfinished range is asked for again')
-  t.strictSame([...(await first.next())!.of(2).payloads], [6, 7, 8], 'a page can be continued again')
+  const entries: unknown[] = []
+  for await (const { range, key, payload } of some) entries.push([range, key, payload])
+  t.strictSame(
+    entries,
+    [0, 1, 2, 3, 4, 5]
+      .map((i) => [i < 3 ? 0 : 2, Math.min(i + 1, 4), i])
+      .concat(
+        [
+          [3, 5, 13],
+          [3, 6, 14],
+        ],
+        [6, 7, 8, 9, 10, 11, 12].map((i) => [2, 4, i]),
+      ),
+    'entries of all pages, and another loop starts anew',
+  )
+  t.equal((await some.firstPage()).length, 8)
 
   const bounds = { from: [1, 3, 4], to: [4, 4, 6] }
-  const payloads = async (options: Omit<RangesOptions<'u32'>, 'limit'>) => {
-    const { ranges } = await gather(index, { ...options, limit: 2 })
+  const payloads = async (options: Omit<RangesOptions<'u32'>, 'pageSize'>) => {
+    const { ranges } = await gather(index, { ...options, pageSize: 2 })
     return ranges.map((range) => range.payloads)
   }
   const within = (low: number, high: number) =>
@@ -96,15 +111,15 @@ t.test('many ranges are scanned at once, and continued where they have more', as
     within(0, 5).reverse(),
     within(0, 2).reverse(),
   ])
-  t.equal((await index.ranges({ from: [], limit: 1 })).length, 0)
+  t.equal((await index.ranges({ from: [], pageSize: 1 }).firstPage()).ranges, 0)
 })
 
 t.test('ranges and limits over that of a request are split', async (t) => {
   const { client, server } = await open(t)
   const index = client.index<'u32', 'u32'>('numbers')
   await index.insertMany([1, 2, 3], [10, 20, 30])
-  const limit = LIMITS.scanEntries / 2
-  const { ranges, pages } = await gather(index, { from: [1, 2, 3, 4, 1], to: [1, 3, 3, 9, 3], limit })
+  const pageSize = LIMITS.scanEntries / 2
+  const { ranges, pages } = await gather(index, { from: [1, 2, 3, 4, 1], to: [1, 3, 3, 9, 3], pageSize })
   t.strictSame(
     ranges.map(({ keys }) => keys),
     [[1], [2, 3], [3], [], [1, 2, 3]],
@@ -114,7 +129,7 @@ t.test('ranges and limits over that of a request are split', async (t) => {
     server.of('scan').map(({ columns }) => columns.from?.bytes.length),
     [8, 8, 4],
   )
-  const split = await gather(index, { from: [1, 2, 3], limit: 1 })
+  const split = await gather(index, { from: [1, 2, 3], pageSize: 1 })
   t.strictSame(
     split.ranges.map(({ payloads }) => payloads),
     [[10, 20, 30], [20, 30], [30]],
@@ -132,7 +147,7 @@ t.test('ranges whose payloads are too large for a frame come in smaller parts', 
     Array.from(keys, (key) => new Uint8Array(100_000).fill(Number(key))),
   )
   const from = BigUint64Array.of(0n, 18n, 5n)
-  const { ranges } = await gather(index, { from, to: BigUint64Array.of(9n, 30n, 5n), limit: 8 })
+  const { ranges } = await gather(index, { from, to: BigUint64Array.of(9n, 30n, 5n), pageSize: 8 })
   t.strictSame(
     ranges.map((range) => range.keys.map(Number)),
     [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [18, 19], [5]],
@@ -145,7 +160,7 @@ t.test('ranges whose payloads are too large for a frame come in smaller parts', 
       ),
     )
   }
-  const part = (await index.ranges({ from: [3n, 7n], limit: 1 })).of(1).payloads
+  const part = (await index.ranges({ from: [3n, 7n], pageSize: 1 }).firstPage()).of(1).payloads
   t.strictSame([part.length, part.at(0)[0], part.offsets?.length], [1, 7, 2])
 })
 
@@ -154,17 +169,24 @@ t.test('ranges that make no sense are refused before they are sent', async (t) =
   const index = client.index<'u32', 'u32'>('numbers')
   await index.definition()
   const before = server.requests.length
-  await t.rejects(index.ranges({ limit: 1 }), { code: 'BAD_REQUEST', message: /from, to or both/ })
-  await t.rejects(index.ranges({ from: [1, 2], to: [3], limit: 1 }), {
+  t.throws(() => index.ranges({ pageSize: 1 }), { code: 'BAD_REQUEST', message: /from, to or both/ })
+  await t.rejects(index.ranges({ from: [1, 2], to: [3], pageSize: 1 }).firstPage(), {
     code: 'BAD_REQUEST',
     message: /2 from keys came with 1 to keys/,
   })
-  for (const limit of [0, 1.5, Number.NaN, LIMITS.scanEntries + 1]) {
-    await t.rejects(index.ranges({ from: [1], limit }), { code: 'BAD_REQUEST', message: /limit/ })
+  for (const pageSize of [0, 1.5, Number.NaN, LIMITS.scanEntries + 1]) {
+    t.throws(() => index.ranges({ from: [1], pageSize }), { code: 'BAD_REQUEST', message: /page/ })
   }
-  await t.rejects(client.index('numbers').ranges({ from: Float64Array.of(1), limit: 1 }), {
-    code: 'WRONG_KEY_TYPE',
-  })
-  await t.rejects(index.ranges({ from: [1], limit: 1, deadline: 0 }), { code: 'DEADLINE_EXCEEDED' })
+  await t.rejects(
+    client
+      .index('numbers')
+      .ranges({ from: Float64Array.of(1), pageSize: 1 })
+      .firstPage(),
+    {
+      code: 'WRONG_KEY_TYPE',
+    },
+  )
+  const late = index.ranges({ from: [1], pageSize: 1, deadline: 0 })
+  await t.rejects(late.firstPage(), { code: 'DEADLINE_EXCEEDED' })
   t.equal(server.requests.length, before)
 })

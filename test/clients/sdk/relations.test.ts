@@ -159,7 +159,7 @@ void t.test('what was acknowledged survives the death of the server', async (t) 
   await first.client.createRelation(ORDERS)
   const model: Rows = { id: [], price: [], total: [], city: [] }
   const orders = first.client.relation('orders')
-  await orders.createIndex('by id', ['id'])
+  t.equal(await orders.createIndex('by id', ['id']), first.client.index('by id'))
   for (let i = 0; i < 5; i++) {
     const rows = randomRows(random, 40)
     for (const name in model) model[name].push(...rows[name])

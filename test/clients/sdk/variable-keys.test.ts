@@ -151,18 +151,21 @@ t.test('tuples as keys, and leading parts as ends of ranges', async (t) => {
     const given = [key] as unknown as Key<'tuple(u32,string,i64)'>[]
     await t.rejects(index.getMany(given), { code: 'BAD_REQUEST', message })
   }
-  const ranges = await index.ranges({
-    from: [[1, 'de'], [2], [5]],
-    to: [[1], [2 ** 32 - 1], [6]],
-    limit: 2,
-  })
+  const pages = index
+    .ranges({
+      from: [[1, 'de'], [2], [5]],
+      to: [[1], [2 ** 32 - 1], [6]],
+      pageSize: 2,
+    })
+    .pages()
+  const ranges = (await pages.next()).value!
   t.same([...ranges.offsets], [0, 2, 4, 4])
   t.same(
     [0, 1, 2].map((i) => ranges.more(i)),
     [false, true, false],
   )
   t.same(ranges.of(1).key(0), keys[4])
-  t.same([...(await ranges.next())!.of(1).payloads], [6])
+  t.same([...(await pages.next()).value!.of(1).payloads], [6])
 })
 
 t.test('keys that cannot be are refused before they are sent', async (t) => {
@@ -290,12 +293,9 @@ async function compare(t: Test, random: Random, keyType: VariableKeyType): Promi
     'getNext',
   )
   const ends = pool.slice(0, 20)
-  let page: Awaited<ReturnType<typeof index.ranges>> | undefined
-  page = await index.ranges({ from: ends, limit: 30, fromExclusive: true })
   const found = ends.map((): unknown[] => [])
-  for (; page !== undefined; page = await page.next()) {
-    for (let i = 0; i < page.length; i++) found[i].push(...page.of(i).keys)
-  }
+  const ranges = index.ranges({ from: ends, pageSize: 30, fromExclusive: true })
+  for await (const { range, key } of ranges) found[range].push(key)
   t.same(
     found,
     ends.map((end) => entries.filter(({ order }) => order > orderOf(keyType, end)).map(({ key }) => key)),

@@ -29,7 +29,10 @@ const STEPS: readonly Step[] = [
   (client, name, random) => index(client, name).getMany(values(random)),
   (client, name, random) => index(client, name).countMany(values(random)),
   (client, name, random) => index(client, name).deleteMany(values(random)),
-  (client, name) => index(client, name).ranges({ from: [0, 500], to: [400, 900], limit: 100 }),
+  (client, name) =>
+    index(client, name)
+      .ranges({ from: [0, 500], to: [400, 900], pageSize: 100 })
+      .firstPage(),
   (client, name) => index(client, name).stats(),
   (client, name) => client.takeSnapshot(name),
   (client) => client.takeSnapshot(),
