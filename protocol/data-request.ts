@@ -18,10 +18,11 @@ export const DATA_OPS = [
   'load',
   'countRanges',
   'deleteRange',
+  'expect',
 ] as const
 export type DataOp = (typeof DATA_OPS)[number]
 
-/** Kinds of columns. A kind never changes its meaning; 32 to 39 are kept for sequence, log position, expiry, conditions and handles. */
+/** Kinds of columns. A kind never changes its meaning; 32 to 39 are kept. */
 export const COLUMN_KINDS = {
   keys: 1,
   from: 2,
@@ -36,6 +37,7 @@ export const COLUMN_KINDS = {
   counts: 11,
   more: 12,
   codes: 13,
+  conditions: 35,
 } as const
 export type ColumnName = keyof typeof COLUMN_KINDS
 export const COLUMNS = Object.keys(COLUMN_KINDS) as readonly ColumnName[]
@@ -64,6 +66,7 @@ export const COLUMN_TYPES: { readonly [Name in ColumnName]?: SectionType } = {
   ops: 'u8',
   payloads: 'bytes',
   after: 'u64',
+  conditions: 'u8',
 }
 
 /** What a request for data may say beside its columns; each operation takes some of it, see `OPERATIONS`. */
@@ -152,6 +155,7 @@ export const OPERATIONS: { readonly [Op in DataOp]: Operation } = {
   load: { needs: ['keys', 'payloads'], may: ['after'], options: ['mode', 'writeId'] },
   countRanges: { needs: [], may: ['from', 'to'], options: ['fromExclusive', 'toExclusive', 'version'] },
   deleteRange: { needs: [], may: ['from', 'to'], options: ['fromExclusive', 'toExclusive', 'writeId'] },
+  expect: { needs: ['keys', 'conditions'], may: ['payloads', 'sequences'], options: [] },
 }
 
 /** Operations that change an index: those that a write id may name. */

@@ -22,6 +22,7 @@ export const ERROR_CODES = [
   'INDEX_CHANGED',
   'KEY_EXISTS',
   'VERSION_GONE',
+  'CONDITION_FAILED',
 ] as const
 
 export type ErrorCode = (typeof ERROR_CODES)[number]
@@ -29,11 +30,14 @@ export type ErrorCode = (typeof ERROR_CODES)[number]
 /** Every error that the project raises on purpose. The message says what was wrong and what would be right. */
 export class WarpdexError extends Error {
   readonly code: ErrorCode
+  /** Which of several things it is about, from 0 on: of `CONDITION_FAILED` the condition. */
+  readonly item: number | undefined
 
-  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: ErrorCode, message: string, options: ErrorOptions & { item?: number | undefined } = {}) {
     super(message, options)
     this.name = 'WarpdexError'
     this.code = code
+    this.item = options.item
   }
 }
 

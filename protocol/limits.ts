@@ -17,6 +17,8 @@ export const LIMITS = {
   sections: 512,
   /** Keys, or ranges, of one request. Bounds the scratch memory that one request takes on the device. */
   batchItems: 1 << 20,
+  /** Parts of a batch: indexes and relations that are written to, and indexes with conditions. All of them are kept on the device, and from others, at a time. */
+  batchParts: 64,
   /**
    * Rows of writes that share a log record, and one write on the device: while the disk takes one group the device works on the next, so what
    * is in flight should be two groups and not one. A write of more goes alone.

@@ -1,3 +1,4 @@
+import { readAppend, readParts } from './batch.js'
 import { decodeDataRequest } from './data-frame.js'
 import type { DataRequest } from './data-request.js'
 import { badRequest } from './errors.js'
@@ -6,7 +7,7 @@ import { LIMITS } from './limits.js'
 import { readLists } from './query/constant-lists.js'
 import { type Keep, parseKeep } from './query/keep.js'
 import { parseColumns } from './relation.js'
-import { columnNames, columnSections } from './relation-sections.js'
+import { columnNames } from './relation-sections.js'
 import { RequestReader } from './request-reader.js'
 import type { TreeLayout } from './traversal.js'
 import { parseLayout } from './traversal-options.js'
@@ -50,14 +51,9 @@ const PARSERS = {
     ...layout(r),
   }),
   listRelations: () => ({}),
-  append: (r) => ({
-    relation: r.indexName('relation'),
-    rows: r.whole('rows'),
-    // A write of the same client with the same number is applied once, however often it is sent.
-    writeId: r.optionalWhole('writeId'),
-    // Nullable ones may be left out.
-    columns: columnSections(r),
-  }),
+  append: readAppend,
+  // Several writes and the conditions on which they are made, all or none.
+  batch: (r) => ({ writeId: r.optionalWhole('writeId'), parts: readParts(r) }),
   readRelation: (r) => ({
     relation: r.indexName('relation'),
     // All where none are named.

@@ -96,6 +96,8 @@ export interface ReplyFields {
   readonly createRelationIndex: { readonly definition: IndexDefinition; readonly created: boolean }
   readonly listRelations: { readonly relations: readonly RelationInfo[] }
   readonly append: AppendedRows
+  /** Of each append, in their order. */
+  readonly batch: { readonly appended: readonly AppendedRows[] }
   readonly readRelation: {
     readonly columns: readonly ColumnDefinition[]
     /** Rows of the reply, and of the relation. */
@@ -136,16 +138,17 @@ export function replyHeader(id: number, fields: object): object {
 const ERROR_MESSAGE_LENGTH = 2000
 
 /** Header of an error reply; `id` is null when the request's could not be read. */
-export function errorHeader(id: number | null, { code, message }: WarpdexError): object {
-  return { id, ok: false, error: { code, message: message.slice(0, ERROR_MESSAGE_LENGTH) } }
+export function errorHeader(id: number | null, { code, message, item }: WarpdexError): object {
+  return { id, ok: false, error: { code, message: message.slice(0, ERROR_MESSAGE_LENGTH), item } }
 }
 
 /** The error that a reply carries, or undefined for a successful one. */
 export function replyError({ header }: Frame): WarpdexError | undefined {
   if (header.ok === true) return undefined
-  const { code, message } = Object(header.error)
+  const { code, message, item } = Object(header.error)
   const known = ERROR_CODES.find((candidate) => candidate === code) ?? 'INTERNAL'
-  return new WarpdexError(known, typeof message === 'string' ? message : 'the server gave no reason')
+  const reason = typeof message === 'string' ? message : 'the server gave no reason'
+  return new WarpdexError(known, reason, { item: typeof item === 'number' ? item : undefined })
 }
 
 /** The fields of a successful reply. The server is trusted to keep to the protocol: they are not checked one by one. */

@@ -4,6 +4,7 @@ import { badRequest, WarpdexError } from './errors.js'
 import { LIMITS } from './limits.js'
 import { tupleFault } from './tuple-key.js'
 import {
+  Condition,
   type IndexDefinition,
   isTupleKeyType,
   type KeyType,
@@ -26,6 +27,15 @@ export interface WriteColumns {
   readonly keys: Column
   /** One an item; not needed where every item is deleteKey. */
   readonly payloads?: Column | undefined
+}
+
+/** What each of some keys must be like. */
+export interface Conditions {
+  /** A `Condition` each. */
+  readonly kinds: Uint8Array
+  /** One each, of which those count that conditions of their kind have. */
+  readonly payloads: Column | undefined
+  readonly sequences: Column | undefined
 }
 
 /** Ranges, checked against their index; an absent column leaves that end of every range open. */
@@ -132,12 +142,37 @@ export function getNextColumns(
   request: DataRequest,
   definition: IndexDefinition,
 ): { readonly keys: Column; readonly sequences: Column | undefined } {
+  return { keys: requestKeys(request, definition), sequences: sequencesOf(request) }
+}
+
+/** The columns of expect: a kind of condition for each key, and where any needs it a payload or a sequence number for each. */
+export function expectColumns(
+  request: DataRequest,
+  definition: IndexDefinition,
+): { readonly keys: Column; readonly conditions: Conditions } {
   const keys = requestKeys(request, definition)
-  const { count } = request
-  const sequences = request.columns.sequences?.bytes
-  if (sequences)
-    requireLength(sequences, 'sequences', count * SEQUENCE_BYTES, `${count} u32 sequence numbers`)
-  return { keys, sequences: sequences && { bytes: sequences, width: SEQUENCE_BYTES } }
+  const { count, columns } = request
+  const kinds = columns.conditions?.bytes ?? new Uint8Array(0)
+  requireLength(kinds, 'conditions', count, `${count} u8 kinds of conditions`)
+  const payloads = columns.payloads && requirePayloads(columns.payloads, definition, count)
+  const sequences = sequencesOf(request)
+  for (const kind of kinds) {
+    if (kind > Condition.sequence)
+      throw badRequest(`${kind} is no kind of condition; they are 0 to ${Condition.sequence}`)
+    if (kind === Condition.payload && payloads === undefined)
+      throw badRequest('a condition on a payload needs a column "payloads"')
+    if (kind === Condition.sequence && sequences === undefined)
+      throw badRequest('a condition on a sequence number needs a column "sequences"')
+  }
+  return { keys, conditions: { kinds, payloads, sequences } }
+}
+
+/** One sequence number a key. */
+function sequencesOf({ columns, count }: DataRequest): Column | undefined {
+  const bytes = columns.sequences?.bytes
+  if (bytes === undefined) return undefined
+  requireLength(bytes, 'sequences', count * SEQUENCE_BYTES, `${count} u32 sequence numbers`)
+  return { bytes, width: SEQUENCE_BYTES }
 }
 
 /** The keys whose search is to be explained, one at least. */

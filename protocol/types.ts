@@ -158,6 +158,15 @@ export const WriteOp = {
 } as const
 export type WriteOp = (typeof WriteOp)[keyof typeof WriteOp]
 
+/** What a key must be like for a batch to be made: without a payload, with one, with this first payload, or with a first one of this sequence number. */
+export const Condition = {
+  absent: 0,
+  present: 1,
+  payload: 2,
+  sequence: 3,
+} as const
+export type Condition = (typeof Condition)[keyof typeof Condition]
+
 /** What an insert does with a key that is there already; the first is the default. */
 export const INSERT_MODES = ['append', 'replace', 'ifAbsent'] as const
 export type InsertMode = (typeof INSERT_MODES)[number]

@@ -3,6 +3,7 @@ import { LIMITS } from '../../protocol/limits.js'
 import { type Change, type Committer, type Keyspace, valueBytes } from '../disk/committer.js'
 import { damaged, keysOfIndex, numberedKey, numberOf } from '../disk/record.js'
 import type { PayloadStore } from '../payloads/payload-store.js'
+import type { NewSegment } from '../payloads/segment.js'
 import {
   type AppendRecord,
   decodeAppend,
@@ -40,6 +41,24 @@ interface StoredValue {
   readonly key: Buffer
   readonly value: Buffer
   readonly position: number
+}
+
+/** A record of any kind. */
+export type AnyRecord = LogRecord | RangeRecord | AppendRecord
+
+/** A record, and the index or relation that it is of. */
+export interface RecordOf {
+  readonly index: number
+  readonly record: AnyRecord
+}
+
+/** A record that is about to be stored. */
+interface StagedRecord extends Pick<StoredValue, 'value' | 'position'> {
+  readonly index: number
+  readonly positions: Positions
+  readonly segments: readonly NewSegment[]
+  readonly outcomes: readonly WriteOutcome[]
+  readonly changes: readonly Change[]
 }
 
 interface Positions {
@@ -104,32 +123,52 @@ export class WriteLog {
    *
    * @throws WarpdexError `UNKNOWN_INDEX`, `BAD_REQUEST`, `TOO_LARGE`, `SHUTTING_DOWN`, or `INTERNAL` when the disk failed
    */
-  async append(index: number, record: LogRecord | RangeRecord | AppendRecord): Promise<LogPosition> {
+  async append(index: number, record: AnyRecord): Promise<LogPosition> {
+    const [position] = await this.appendAll([{ index, record }])
+    return position!
+  }
+
+  /** As `append`, of a record each of several indexes and relations, all or none of which become durable. */
+  async appendAll(records: readonly RecordOf[]): Promise<readonly LogPosition[]> {
+    const staged = records.map((each) => this.#stage(each))
+    checkSize(
+      staged.flatMap(({ changes }) => changes),
+      staged.flatMap(({ outcomes }) => outcomes),
+    )
+    // From here on nothing may go wrong but the disk, after whose failure all of this is taken back.
+    for (const { index, positions, position, segments } of staged) {
+      positions.reserved = position
+      if (segments.length > 0) this.#payloads.reserve(index, segments)
+    }
+    const changes = staged.flatMap(({ index, position, outcomes, changes: own }) => [
+      ...own,
+      ...outcomes.flatMap((outcome) => this.#outcomes.add(index, position, outcome)),
+    ])
+    await this.#committer.commit(changes, () => {
+      for (const { index, positions, position, segments } of staged) {
+        positions.last = position
+        if (segments.length > 0) this.#payloads.add(index, segments)
+      }
+    })
+    return staged.map(({ position, value }) => {
+      this.#buffers.give(value)
+      return { position, bytes: value.length }
+    })
+  }
+
+  /** What is to be stored of a record. Changes nothing. */
+  #stage({ index, record }: RecordOf): StagedRecord {
     const positions = this.#of(index)
     this.#committer.requireOpen()
     const { outcomes = [] } = record
+    outcomes.forEach(checkOutcome)
     const position = positions.reserved + 1
     const key = numberedKey(index, position)
-    const take = (bytes: number) => this.#buffers.take(bytes)
-    const value = encoded(key, record, take)
+    const value = encoded(key, record, (bytes) => this.#buffers.take(bytes))
     const segment = 'segment' in record ? record.segment : undefined
     const segments = segment === undefined ? [] : this.#payloads.cut(index, segment)
-    const changes: Change[] = [
-      { keyspace: this.#keyspace, key, value },
-      ...segments.map(({ change }) => change),
-    ]
-    outcomes.forEach(checkOutcome)
-    checkSize(changes, outcomes)
-    // From here on nothing may go wrong but the disk, after whose failure all of this is taken back.
-    positions.reserved = position
-    if (segments.length > 0) this.#payloads.reserve(index, segments)
-    for (const outcome of outcomes) changes.push(...this.#outcomes.add(index, position, outcome))
-    await this.#committer.commit(changes, () => {
-      positions.last = position
-      if (segments.length > 0) this.#payloads.add(index, segments)
-    })
-    this.#buffers.give(value)
-    return { position, bytes: value.length }
+    const changes = [{ keyspace: this.#keyspace, key, value }, ...segments.map(({ change }) => change)]
+    return { index, positions, position, value, segments, outcomes, changes }
   }
 
   /**
@@ -194,17 +233,16 @@ export class WriteLog {
   }
 }
 
-function encoded(
-  key: Buffer,
-  record: LogRecord | RangeRecord | AppendRecord,
-  take: (bytes: number) => Buffer,
-): Buffer {
+function encoded(key: Buffer, record: AnyRecord, take: (bytes: number) => Buffer): Buffer {
   if ('batch' in record) return encodeAppend(key, record.batch, take)
   return 'range' in record ? encodeRange(key, record.range, take) : encodeBatch(key, record, take)
 }
 
 function checkSize(changes: readonly Change[], outcomes: readonly WriteOutcome[]): void {
-  const bytes = outcomes.reduce((sum, { codes }) => sum + (codes?.length ?? 0), valueBytes(changes))
+  const bytes = outcomes.reduce(
+    (sum, { codes, batch }) => sum + (codes ?? batch?.codes ?? []).length,
+    valueBytes(changes),
+  )
   if (bytes > LIMITS.transactionBytes) {
     throw new WarpdexError(
       'TOO_LARGE',

@@ -16,6 +16,15 @@ export interface Answer {
   readonly appended?: AppendedRows | undefined
   /** Entries that went with a range. */
   readonly deleted?: number | undefined
+  readonly batch?: BatchAnswer | undefined
+}
+
+/** What became of a batch over several indexes and relations. */
+export interface BatchAnswer {
+  /** A ResultCode for each item that was written to an index. */
+  readonly codes: Uint8Array
+  /** Of each append, in their order. */
+  readonly appended: readonly AppendedRows[]
 }
 
 /** What became of a client's write. */
@@ -28,6 +37,7 @@ export interface WriteOutcome extends Answer {
 
 /** A remembered outcome. */
 export interface StoredOutcome extends Answer {
+  /** What was written to; of a batch one of them. */
   readonly index: number
   /** Position of the log record that holds the write. */
   readonly position: number
@@ -41,6 +51,8 @@ interface OutcomeMeta {
   readonly counts?: LoadCounts | undefined
   readonly appended?: AppendedRows | undefined
   readonly deleted?: number | undefined
+  /** Of a batch, whose codes are as those of a write. */
+  readonly batch?: readonly AppendedRows[] | undefined
 }
 
 interface RememberedWrite {
@@ -118,11 +130,12 @@ export class WriteOutcomes {
     const value = this.#keyspace.getBinary(key)
     if (value === undefined) return undefined
     const { meta, sections } = decodeOutcome(key, value)
-    const { index, position, uniform, counts, appended, deleted } = meta
+    const { index, position, uniform, counts, appended, deleted, batch } = meta
     if (deleted !== undefined) return { index, position, deleted }
     if (appended !== undefined) return { index, position, appended }
     if (counts !== undefined) return { index, position, counts }
     const codes = uniform === undefined ? sections[0] : new Uint8Array(uniform.count).fill(uniform.code)
+    if (batch !== undefined) return { index, position, batch: { codes, appended: batch } }
     return { index, position, codes }
   }
 
@@ -199,10 +212,14 @@ export class WriteOutcomes {
 }
 
 /** An answer in the form that takes the fewest bytes. */
-function packed({ codes, counts, appended, deleted }: Answer): {
-  readonly answer: Pick<OutcomeMeta, 'uniform' | 'counts' | 'appended' | 'deleted'>
+function packed({ codes, counts, appended, deleted, batch }: Answer): {
+  readonly answer: Omit<OutcomeMeta, 'index' | 'position'>
   readonly codes?: Uint8Array
 } {
+  if (batch !== undefined) {
+    const { answer, codes } = packed({ codes: batch.codes })
+    return { answer: { ...answer, batch: batch.appended }, ...(codes && { codes }) }
+  }
   if (appended !== undefined) return { answer: { appended } }
   if (deleted !== undefined) return { answer: { deleted } }
   if (codes === undefined) return { answer: { counts } }

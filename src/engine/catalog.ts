@@ -1,10 +1,12 @@
 import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
 import type { StoredIndex, StoredRelation } from '../../persistence/disk/dictionary.js'
+import type { BatchAnswer } from '../../persistence/log/write-outcomes.js'
 import type { IndexHandle } from '../../protocol/data-request.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import type { RelationDefinition, RelationInfo } from '../../protocol/relation.js'
 import type { OpenedIndex } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'
+import { type AtomicBatch, writeBatch } from './atomic-batch.js'
 import type { EngineHost } from './engine-host.js'
 import {
   definitionOver,
@@ -23,7 +25,7 @@ import {
   unknownHandle,
   unknownIndex,
 } from './index-errors.js'
-import type { Reader } from './index-requests.js'
+import type { Cancellation, Reader, WriteId } from './index-requests.js'
 import { type KeptResult, KeptResults } from './kept-results.js'
 import { Index } from './named-index.js'
 import { Relation } from './named-relation.js'
@@ -260,6 +262,16 @@ export abstract class Catalog {
     const relation = this.#readable(name)
     if (relation === undefined) throw this.kept.unknown(name)
     return relation
+  }
+
+  /**
+   * Makes several writes and appends, all or none, if all of their conditions hold.
+   * @param id as in `Index.write`
+   * @throws WarpdexError also `CONDITION_FAILED`, with the number of the condition
+   */
+  async writeBatch(batch: AtomicBatch, id?: WriteId, cancellation?: Cancellation): Promise<BatchAnswer> {
+    this.refuse()
+    return writeBatch(this.host, batch, id, cancellation)
   }
 
   #readable(name: string): Relation | KeptResult | undefined {

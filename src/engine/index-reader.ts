@@ -6,6 +6,7 @@ import type {
   ReadResults,
   ScanResult,
 } from '../../gpu/index-structure.js'
+import type { Column } from '../../protocol/columns.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { EngineHost } from './engine-host.js'
 import { GatheredReads, goesWithOthers, type SharedOp, SMALL_READ, weightOf } from './gathered-reads.js'
@@ -81,6 +82,11 @@ export class IndexReader {
       }
       return page
     })
+  }
+
+  /** Entries of what there is, in a turn of the index that the caller has. */
+  getInTurn(keys: Column): Promise<ReadResults['get']> {
+    return this.#run(this.#index.live().structure, { op: 'get', withSequences: true }, { keys })
   }
 
   /** Called before a write takes its place in the queue: has what is there before it copied, if a read version was opened since the last copy. */

@@ -40,6 +40,18 @@ interface DeviceWrite {
   readonly hosted: CutColumn | undefined
 }
 
+/** Writes of which all is known: what is left is to log and apply them, or to discard them. */
+export interface ReadyWrite {
+  readonly record: LogRecord
+  /** A ResultCode for each item. */
+  readonly codes: Uint8Array
+  /** Items of each write. */
+  readonly counts: readonly number[]
+  /** To be called once it is logged. @returns whether the structure holds it; if not, it must be rebuilt */
+  apply(): boolean
+  discard(): void
+}
+
 /** Told of the bytes of each log record, of how many writes are in it, and how long it took until it was synced. */
 type OnLogged = (bytes: number, writes: number, milliseconds: number) => void
 
@@ -140,7 +152,39 @@ export class IndexWriter {
     writes: readonly PendingWrite[],
     { arrival, goesOn }: Pace,
   ): Promise<boolean> {
-    const parts = writes.map(({ columns }) => this.#deviceWrite(columns))
+    const ready = await this.prepare(
+      structure,
+      writes.map(({ columns }) => columns),
+      goesOn,
+    )
+    const answers = answersOf(ready, writes)
+    try {
+      if (this.#ahead) throw unsound()
+      const record = { ...ready.record, outcomes: outcomesOf(writes, answers) }
+      const logging = this.#log(record, writes.length)
+      const isLoad = writes[0].load !== undefined
+      if (!this.#logFails && (isLoad || (await isOvertaken(logging, arrival))))
+        return this.#applyAhead(ready, logging, writes, answers)
+      await logging
+    } catch (error) {
+      ready.discard()
+      throw error
+    }
+    const sound = ready.apply()
+    answerAll(writes, answers)
+    return sound
+  }
+
+  /**
+   * Has the device settle what becomes of writes, one after the other, and makes one record of them; nothing has changed then.
+   * @param goesOn whether they are some of many in a row
+   */
+  async prepare(
+    structure: WritableStructure,
+    writes: readonly IndexWrite[],
+    goesOn: boolean,
+  ): Promise<ReadyWrite> {
+    const parts = writes.map((columns) => this.#deviceWrite(columns))
     const counts = parts.map(({ batch }) => countOf(batch.keys))
     const memory = new JoinedMemory()
     const batch = joinBatches(
@@ -155,40 +199,35 @@ export class IndexWriter {
     if (hosted !== undefined && batch.payloads !== undefined)
       numberRows(aligned(batch.payloads.bytes, Uint32Array), firstRow)
     // Not part of the record: a replay finds keys as it thinks best.
-    const { traversal } = writes[0].columns
+    const { traversal } = writes[0]
     const preparing = structure.prepare({ ...batch, traversal, goesOn })
     // While the device works; the record needs them next.
     const [prepared, columns] = await Promise.all([preparing, withChecksums(batch, parts)])
-    const answers = answersOf(prepared.codes, counts, writes)
+    const { codes } = prepared
     try {
-      if (this.#ahead) throw unsound()
-      const stored = hosted?.offsets && storedPayloads(hosted, prepared.codes)
-      const segment = stored && { firstRow, ...stored }
-      const record = { ...columns, segment, outcomes: outcomesOf(writes, answers) }
-      const logging = this.#log(record, writes.length)
-      const isLoad = writes[0].load !== undefined
-      if (!this.#logFails && (isLoad || (await isOvertaken(logging, arrival))))
-        return this.#applyAhead(prepared, memory, logging, writes, answers)
-      await logging
+      const stored = hosted?.offsets && storedPayloads(hosted, codes)
+      return {
+        record: { ...columns, segment: stored && { firstRow, ...stored } },
+        codes,
+        counts,
+        apply: () => applyLogged(prepared, memory),
+        discard: () => prepared.discard(),
+      }
     } catch (error) {
       prepared.discard()
       throw error
     }
-    const sound = applyLogged(prepared, memory)
-    answerAll(writes, answers)
-    return sound
   }
 
   async #applyAhead(
-    prepared: PreparedWrite,
-    memory: JoinedMemory,
+    ready: ReadyWrite,
     logging: Promise<void>,
     writes: readonly PendingWrite[],
     answers: readonly Answer[],
   ): Promise<boolean> {
     const before = this.#syncing
     this.#syncing = { ids: idsOf(writes), done: this.#answerLogged(logging, writes, answers) }
-    const sound = applyLogged(prepared, memory)
+    const sound = ready.apply()
     // One batch is on its way to the disk, and one waits for it; those that come meanwhile gather in the queue.
     await before?.done
     // The store hands a commit over in the next turn of the event loop. What follows here would hold that up.
@@ -255,7 +294,7 @@ export function weigh({ columns, load }: PendingWrite, shape: IndexShape): numbe
 }
 
 /** The answer of each write. */
-function answersOf(codes: Uint8Array, counts: readonly number[], writes: readonly PendingWrite[]): Answer[] {
+function answersOf({ codes, counts }: ReadyWrite, writes: readonly PendingWrite[]): Answer[] {
   let end = 0
   return counts.map((count, i) => {
     end += count

@@ -14,11 +14,13 @@ import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
 import { FIRST_GENERATION, type Make, type StoredIndex } from '../../persistence/disk/dictionary.js'
 import type { LoggedRange } from '../../persistence/log/log-records.js'
 import type { Answer } from '../../persistence/log/write-outcomes.js'
+import type { Column } from '../../protocol/columns.js'
 import type { IndexHandle } from '../../protocol/data-request.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { type LoadCounts, type LoadResult, NO_ROWS } from '../../protocol/load.js'
 import type { IndexStats, SnapshotInfo } from '../../protocol/replies.js'
 import { type IndexDefinition, payloadBytes } from '../../protocol/types.js'
+import { type BatchTarget, indexTarget } from './atomic-batch.js'
 import { bulkLoad, type LoadOptions, type LoadSource } from './bulk-load.js'
 import type { EngineHost } from './engine-host.js'
 import { structureOf, structureReason } from './index-definitions.js'
@@ -52,10 +54,8 @@ interface IndexParts {
 type LoadedIndex = IndexParts & { readonly structure: PagedStructure<IndexStructure> }
 
 /** An index whose turn it is, until that is released. */
-export interface HeldIndex {
+export interface HeldIndex extends LoadedIndex {
   readonly definition: IndexDefinition
-  readonly structure: PagedStructure<IndexStructure>
-  readonly upkeep: IndexUpkeep
   prepare(batch: WriteBatch): Promise<PreparedWrite>
   /** Builds it anew. */
   remake(): Promise<void>
@@ -225,6 +225,25 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     const held = await this.holdTurn('exclusive')
     const prepare = (batch: WriteBatch) => this.#prepare(held.structure, batch)
     return { ...held, definition: this.definition, prepare, remake: () => this.recover() }
+  }
+
+  /** As `holdAlone`, for what a batch writes to it. Takes its place before it returns. */
+  async holdForBatch(columns: IndexWrite): Promise<BatchTarget> {
+    this.#refuseWrites()
+    return indexTarget(await this.holdAlone(), columns)
+  }
+
+  /** Takes its turn, beside reads, and keeps it until it is released: for the conditions of a batch. Takes its place before it returns. */
+  async holdToRead(): Promise<{ release(): void }> {
+    this.refuse()
+    // Whoever has a turn of it keeps appends to its relation waiting, for which a batch may wait.
+    if (this.isDerived) throw this.#derived('takes no conditions of batches, since it follows')
+    return this.holdTurn('read')
+  }
+
+  /** The first payload of each key, with its sequence number, in a turn that the caller has. */
+  getInTurn(keys: Column): Promise<ReadResults['get']> {
+    return this.#reader.getInTurn(keys)
   }
 
   /**

@@ -11,6 +11,7 @@ import type { RelationDefinition, RelationInfo } from '../../protocol/relation.j
 import { type AppendedRows, type RelationBatch, settleBatch } from '../../protocol/relation-batch.js'
 import type { SnapshotInfo } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'
+import type { BatchTarget } from './atomic-batch.js'
 import type { EngineHost } from './engine-host.js'
 import { unknownRelation } from './index-errors.js'
 import type { Cancellation, Reader, WriteId } from './index-requests.js'
@@ -20,7 +21,13 @@ import { allHeld, type LogFigures, NamedStructure } from './named-structure.js'
 import { PagedStructure, type PlaceStats } from './paged-structure.js'
 import { fillIndex, prepareIndexes } from './relation-indexes.js'
 import { type ReadRows, type RowsOfColumns, readColumns, readRows } from './relation-reader.js'
-import { type PendingAppend, RelationWriter, weighAppend } from './relation-writer.js'
+import {
+  type PendingAppend,
+  prepareAppends,
+  type ReadyAppends,
+  RelationWriter,
+  weighAppend,
+} from './relation-writer.js'
 import { requireWanted } from './request-queue.js'
 import { SnapshotUpkeep } from './snapshot-upkeep.js'
 
@@ -28,6 +35,13 @@ interface RelationParts {
   readonly stored: StoredDefinition
   readonly writer: RelationWriter
   readonly upkeep: SnapshotUpkeep
+}
+
+type LoadedRelation = RelationParts & { readonly structure: PagedStructure<StoredRelation> }
+
+/** What appends change, until it is released. */
+interface HeldForAppends extends Pick<BatchTarget, 'structures' | 'settle' | 'remake' | 'release'> {
+  prepare(batches: readonly RelationBatch[]): Promise<ReadyAppends>
 }
 
 /** A relation whose turn it is, until that is released. */
@@ -200,11 +214,15 @@ export class Relation extends NamedStructure<
     const { id } = stored
     const upkeep = new SnapshotUpkeep(this.upkeepOptions(id))
     const writer = new RelationWriter(store, id, (bytes, appends, milliseconds) => {
-      upkeep.logged(bytes)
-      this.#appends += appends
+      this.#logged(upkeep, bytes, appends)
       meter?.logged(appends, bytes, milliseconds)
     })
     return { stored, writer, upkeep }
+  }
+
+  #logged(upkeep: SnapshotUpkeep, bytes: number, appends: number): void {
+    upkeep.logged(bytes)
+    this.#appends += appends
   }
 
   protected override async loadOn(
@@ -217,29 +235,71 @@ export class Relation extends NamedStructure<
   }
 
   protected override async runWrites(
-    { structure, writer, upkeep }: RelationParts & { readonly structure: PagedStructure<StoredRelation> },
+    loaded: LoadedRelation,
     appends: readonly PendingAppend[],
   ): Promise<boolean> {
-    const held = await allHeld(this.indexes.map((index) => index.holdAlone()))
+    const { writer, upkeep } = loaded
+    const { structures, prepare, settle, remake, release } = await this.#holdIndexes(loaded)
     try {
-      const structures = held.map(({ structure }) => structure)
-      const sound = await PagedStructure.changeAll([structure, ...structures], async () => {
-        const prepare = (batches: readonly RelationBatch[], first: number) =>
-          prepareIndexes(held, this.definition, batches, first)
-        const sound = await writer.run(structure, prepare, appends)
-        if (sound)
-          for (const { structure, upkeep } of held) await upkeep.afterWrites(structure.current, false)
+      const sound = await PagedStructure.changeAll(structures, async () => {
+        const sound = await writer.run(prepare, appends)
+        if (sound) await settle()
         return sound
       })
-      if (!sound) {
+      if (!sound) await remake()
+      return true
+    } finally {
+      release()
+      upkeep.takeIfDue()
+    }
+  }
+
+  /** What appends change: it and the indexes over its columns, whose turns are taken in its own. */
+  async #holdIndexes({ structure }: LoadedRelation): Promise<HeldForAppends> {
+    const held = await allHeld(this.indexes.map((index) => index.holdAlone()))
+    const prepareHeld = (batches: readonly RelationBatch[], first: number) =>
+      prepareIndexes(held, this.definition, batches, first)
+    return {
+      structures: [structure, ...held.map(({ structure }) => structure)],
+      prepare: (batches) => prepareAppends(structure, prepareHeld, batches),
+      settle: async () => {
+        for (const { structure, upkeep } of held) await upkeep.afterWrites(structure.current, false)
+      },
+      remake: async () => {
         // Within the turns of the indexes: what was stored is acknowledged, and must be found by them from then on.
         await super.recover()
         for (const { remake } of held) await remake()
+      },
+      release: () => {
+        for (const { release } of held) release()
+      },
+    }
+  }
+
+  /** Takes its turn and those of its indexes, with nothing beside them, for rows of a batch. Takes its place before it returns. */
+  async holdForBatch(batch: RelationBatch): Promise<BatchTarget> {
+    this.refuse()
+    const rows = settleBatch(batch, this.definition)
+    const own = await this.holdTurn('exclusive')
+    try {
+      const held = await this.#holdIndexes(own)
+      return {
+        ...held,
+        id: own.stored.id,
+        prepare: async () => {
+          const { places, apply, discard } = await held.prepare([rows])
+          return { record: { batch: rows }, appended: places[0], apply, discard }
+        },
+        logged: (bytes) => this.#logged(own.upkeep, bytes, 1),
+        release: () => {
+          held.release()
+          own.release()
+          own.upkeep.takeIfDue()
+        },
       }
-      return true
-    } finally {
-      for (const { release } of held) release()
-      upkeep.takeIfDue()
+    } catch (error) {
+      own.release()
+      throw error
     }
   }
 

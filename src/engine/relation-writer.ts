@@ -12,6 +12,9 @@ export interface PendingAppend extends IdentifiedWrite {
   readonly batch: RelationBatch
 }
 
+/** Has all that appends change prepared, one append after the other. */
+type PrepareAll = (batches: readonly RelationBatch[]) => Promise<ReadyAppends>
+
 /** Makes room in the indexes over columns of the relation, for rows from that number on. */
 type PrepareIndexes = (batches: readonly RelationBatch[], first: number) => Promise<readonly PreparedAppend[]>
 
@@ -35,37 +38,30 @@ export class RelationWriter {
 
   /**
    * As `answerWrites`.
-   * @param prepareIndexes over its columns, which change with it
+   * @param prepare of the relation and the indexes over its columns, which change with it
    * @returns whether relation and indexes hold what the log holds; if not, they must be rebuilt
    */
-  async run(
-    relation: PagedStructure<StoredRelation>,
-    prepareIndexes: PrepareIndexes,
-    appends: readonly PendingAppend[],
-  ): Promise<boolean> {
+  async run(prepare: PrepareAll, appends: readonly PendingAppend[]): Promise<boolean> {
     const remembered = ({ id }: PendingAppend) => rememberedOutcome(this.#store, this.#id, id, 'appended')
     const together = async (fresh: readonly PendingAppend[]) => {
-      const batches = fresh.map(({ batch }) => batch)
-      const prepared = await prepare(relation, prepareIndexes, batches)
-      return this.#logAndApply(prepared, relation.current.rows, fresh)
+      const ready = await prepare(fresh.map(({ batch }) => batch))
+      return this.#logAndApply(ready, fresh)
     }
-    return answerWrites(appends, remembered, together, (some) => this.run(relation, prepareIndexes, some))
+    return answerWrites(appends, remembered, together, (some) => this.run(prepare, some))
   }
 
   /** A commit takes all records or none, unless others fill it: then some may be durable and others not, and the log decides. */
   async #logAndApply(
-    prepared: PreparedAppend,
-    rows: number,
+    { places, apply, discard }: ReadyAppends,
     appends: readonly PendingAppend[],
   ): Promise<boolean> {
-    const answers = rowsOf(appends, rows)
-    const logged = await Promise.allSettled(appends.map((append, i) => this.#log(append, answers[i])))
+    const logged = await Promise.allSettled(appends.map((append, i) => this.#log(append, places[i])))
     const isWhole = logged.every(({ status }) => status === 'fulfilled')
     const isNothing = logged.every(({ status }) => status === 'rejected')
-    const sound = isWhole ? applied(prepared) : isNothing
-    if (!isWhole) prepared.discard()
+    const sound = isWhole ? apply() : isNothing
+    if (!isWhole) discard()
     logged.forEach((outcome, i) => {
-      if (outcome.status === 'fulfilled') appends[i].resolve({ appended: answers[i] })
+      if (outcome.status === 'fulfilled') appends[i].resolve({ appended: places[i] })
       else appends[i].reject(toWarpdexError(outcome.reason))
     })
     return sound
@@ -80,25 +76,34 @@ export class RelationWriter {
   }
 }
 
+/** Appends of which all is known: what is left is to log and apply them, or to discard them. */
+export interface ReadyAppends {
+  /** Where the rows of each come to lie. */
+  readonly places: readonly AppendedRows[]
+  /** To be called once they are logged. @returns whether relation and indexes hold them; if not, they must be rebuilt */
+  apply(): boolean
+  discard(): void
+}
+
 /** Makes room in the relation and in its indexes; all change or none. */
-async function prepare(
+export async function prepareAppends(
   relation: PagedStructure<StoredRelation>,
   prepareIndexes: PrepareIndexes,
   batches: readonly RelationBatch[],
-): Promise<PreparedAppend> {
-  const rows = await relation.reserve((stored) => stored.prepare(batches))
+): Promise<ReadyAppends> {
+  const { rows } = relation.current
+  const own = await relation.reserve((stored) => stored.prepare(batches))
   try {
-    const all = [rows, ...(await prepareIndexes(batches, relation.current.rows))]
+    const all = [own, ...(await prepareIndexes(batches, rows))]
     return {
-      apply: () => {
-        for (const each of all) each.apply()
-      },
+      places: placesOf(batches, rows),
+      apply: () => applied(all),
       discard: () => {
         for (const each of all) each.discard()
       },
     }
   } catch (error) {
-    rows.discard()
+    own.discard()
     throw error
   }
 }
@@ -109,9 +114,9 @@ export function weighAppend({ batch }: PendingAppend): number {
 }
 
 /** Where the rows of each append come to lie, behind those that are there. */
-function rowsOf(appends: readonly PendingAppend[], rows: number): AppendedRows[] {
+function placesOf(batches: readonly RelationBatch[], rows: number): AppendedRows[] {
   let first = rows
-  return appends.map(({ batch }) => {
+  return batches.map((batch) => {
     const place = { first, rows: batch.rows }
     first += batch.rows
     return place
@@ -119,9 +124,9 @@ function rowsOf(appends: readonly PendingAppend[], rows: number): AppendedRows[]
 }
 
 /** Once it is logged an append counts, so that a failure here means a rebuild and not an error for its writers. */
-function applied(prepared: PreparedAppend): boolean {
+function applied(prepared: readonly PreparedAppend[]): boolean {
   try {
-    prepared.apply()
+    for (const each of prepared) each.apply()
     return true
   } catch {
     return false

@@ -113,6 +113,8 @@ const controlRequests: Record<string, GoldenMessage> = {
   cancel: control({ id: 15, op: 'cancel', target: 14 }),
 }
 
+const EXPECT = 'expect, which is a part of a batch: no payload, any, one and a sequence number'
+
 const dataRequests: Record<string, GoldenMessage> = {
   get: ask(5, 'get', 2, [u32('keys', 7, 42)]),
   'get of strings, with a strategy and a deadline': ask(
@@ -191,6 +193,12 @@ const dataRequests: Record<string, GoldenMessage> = {
     u32('keys', 7, 7, 42),
     u32('payloads', 1, 0, 1000),
   ]),
+  [EXPECT]: ask(24, 'expect', 4, [
+    u32('keys', 7, 8, 9, 10),
+    { name: 'conditions', type: 'u8', values: [0, 1, 2, 3] },
+    u32('payloads', 0, 0, 1000, 0),
+    u32('sequences', 0, 0, 0, 3),
+  ]),
   'load of the first part': ask(19, 'load', 1, [u32('keys', 7), u32('payloads', 1)], {
     mode: 'ifAbsent',
     writeId: 1,
@@ -203,6 +211,15 @@ const dataRequests: Record<string, GoldenMessage> = {
     { mode: 'ifAbsent', writeId: 2 },
   ),
 }
+
+controlRequests['batch of an insert, conditions on another index, and rows'] = control(
+  { id: 18, op: 'batch', writeId: 7 },
+  ...[
+    ask(0, 'insert', 1, [u32('keys', 7), u32('payloads', 1000)]),
+    { ...(dataRequests[EXPECT] as GoldenData), id: 0, handle: 4 },
+    control({ id: 0, op: 'append', relation: 'r', rows: 1, columns: ['id'] }, u32('0.values', 5)),
+  ].map((part, i) => blob(String(i), Buffer.from(encodeGolden(part)).toString('hex'))),
+)
 
 const replies: Record<string, GoldenMessage> = {
   hello: control({
@@ -222,6 +239,14 @@ const replies: Record<string, GoldenMessage> = {
     ok: false,
     error: { code: 'INDEX_CHANGED', message: 'open the index again' },
   }),
+  'an error that is about one of several things': control({
+    ...{ id: 18, ok: false },
+    error: { code: 'CONDITION_FAILED', message: 'it does not hold', item: 2 },
+  }),
+  'batch of an insert, and of three rows': control(
+    { id: 18, ok: true, appended: [{ first: 5, rows: 3 }] },
+    { name: 'codes', type: 'u8', values: [0] },
+  ),
   'an error of a frame that could not be read': control({
     id: null,
     ok: false,
@@ -306,6 +331,7 @@ const get = Buffer.from(encodeGolden(dataRequests.get!))
 const write = Buffer.from(
   encodeGolden(dataRequests['write of an insert, a delete of a key and one of a pair']!),
 )
+const once = encodeGolden(dataRequests['delete of pairs, with write id 0']!)
 const hello = Buffer.from(encodeGolden(controlRequests.hello!))
 /** A frame with bytes from one place on in another way. */
 const changed = (frame: Buffer, at: number, ...values: number[]) => {
@@ -327,6 +353,18 @@ const refusals: Record<string, Uint8Array> = {
   'an operation on data, as a control frame': Buffer.from(encodeFrame({ id: 1, op: 'get', index: 'cities' })),
   'a field that is missing': Buffer.from(encodeFrame({ id: 1, op: 'open' })),
   'a field too many': Buffer.from(encodeFrame({ id: 1, op: 'open', index: 'a', indx: 'a' })),
+  'a batch with a part that is none': Buffer.from(
+    encodeFrame({ id: 1, op: 'batch' }, { 0: { type: 'bytes', bytes: get } }),
+  ),
+  'a batch with two parts for one index': Buffer.from(
+    encodeFrame(
+      { id: 1, op: 'batch' },
+      { 0: { type: 'bytes', bytes: write }, 1: { type: 'bytes', bytes: write } },
+    ),
+  ),
+  'a part of a batch with a write id': Buffer.from(
+    encodeFrame({ id: 1, op: 'batch' }, { 0: { type: 'bytes', bytes: once } }),
+  ),
   'a head that is cut off': get.subarray(0, 47),
   'an id of 2^53': changed(get, 14, 0x20),
   'operation 0': changed(get, 4, 0),

@@ -51,7 +51,8 @@ t.test('every operation in its shortest form, with its defaults', async (t) => {
   t.match(parse({ op: 'swapIndexes', index: 'a', with: 'b' }), { index: 'a', with: 'b' })
   t.match(parse({ op: 'openVersion', version: 3 }), { version: 3, seconds: 60 })
   t.match(parse({ op: 'closeVersion', version: 3 }), { version: 3 })
-  t.equal(CONTROL_OPS.length, 23)
+  t.match(parse({ op: 'batch' }), { writeId: undefined, parts: { length: 0 } })
+  t.equal(CONTROL_OPS.length, 24)
 })
 
 t.test('a layout is read in its one form', async (t) => {

@@ -119,6 +119,7 @@ export function authoriseData<Found extends { readonly definition: { readonly na
   engine: { openedIndex(request: DataRequest): Found },
 ): Found {
   const { op, handle } = request
+  // What a condition finds out is what a get does.
   const right = WRITES.has(op) ? 'write' : 'read'
   if (rights.mayEverywhere(right)) return engine.openedIndex(request)
   let found: Found | undefined

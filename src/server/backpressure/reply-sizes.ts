@@ -41,6 +41,8 @@ export class ReplySizes {
       // What is asked with a limit is of a kind with what has about the same: how many entries may return says little of how many do.
       kind = `${op} ${Math.floor(Math.log2(request.limit + 1))} of ${request.relation}`
       weight = Math.max(1, request.limit)
+    } else if (op === 'batch') {
+      for (const part of request.parts) weight += part.op === 'append' ? 1 : part.count
     } else if ('index' in request) kind = `${op} ${request.index}`
     else if ('relation' in request) kind = `${op} of ${request.relation}`
     const ratio = this.#ratios.get(kind)
@@ -48,7 +50,7 @@ export class ReplySizes {
       return { kind, weight, bytes: Math.min(LIMITS.frameBytes, BASE_BYTES + ratio * weight) }
     }
     // A change is answered by at most a byte for a key.
-    const isChange = WRITES.has(op) || op === 'append'
+    const isChange = WRITES.has(op) || op === 'append' || op === 'batch'
     const most = isChange ? weight : Math.ceil(weight / KEY_BYTES) * LIMITS.payloadBytes
     return { kind, weight, bytes: Math.min(UNKNOWN_BYTES, BASE_BYTES + most) }
   }

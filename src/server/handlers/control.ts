@@ -8,6 +8,7 @@ import type { EngineStats } from '../../engine/engine-stats.js'
 import { authorise, type Rights } from '../access/rights.js'
 import { visibleRelations, visibleStats } from '../access/visible-stats.js'
 import type { FieldsResult } from '../backend.js'
+import { batchOf } from './batches.js'
 import {
   type ControlHandler,
   type ControlHandlers,
@@ -58,6 +59,11 @@ const HANDLERS: ControlHandlers<EngineOp> = {
     const relation = engine.relation(name)
     const batch = batchFromSections(columns, rows, relation.definition)
     return { fields: await relation.append(batch, writeIdOf(writeId, context), context.call) }
+  },
+  batch: async (engine, { parts, writeId }, context) => {
+    const batch = batchOf(engine, parts, context)
+    const { codes, appended } = await engine.writeBatch(batch, writeIdOf(writeId, context), context.call)
+    return { fields: { appended }, sections: { codes: { type: 'u8', bytes: codes } } }
   },
   readRelation: async (engine, request, { call }) => {
     const relation = engine.readableRelation(request.relation)

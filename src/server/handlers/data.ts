@@ -99,6 +99,8 @@ export async function handleData(
     }
     case 'deleteRange':
       return { columns: await deleteRange(index, request, context) }
+    case 'expect':
+      throw badRequest('expect is a part of a batch')
     case 'load':
       return { columns: await load(index, request, context) }
     default:

@@ -191,9 +191,9 @@ export class BackendServer {
 
   #refuse(number: number, thrown: unknown): void {
     const error = toWarpdexError(thrown)
-    const { code, message } = error
+    const { code, message, item } = error
     if (code === 'INTERNAL') this.#options.monitor.failed(error)
-    this.#outbox.send({ kind: 'refusal', number, code, message })
+    this.#outbox.send({ kind: 'refusal', number, code, message, item })
   }
 
   /** A reply could not be sent, which is its call's misfortune only. */

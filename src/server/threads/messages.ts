@@ -54,7 +54,13 @@ export type ToListener =
       /** Whether columns lie in memory that is lent until the reply has left. */
       readonly lent: boolean
     }
-  | { readonly kind: 'refusal'; readonly number: number; readonly code: ErrorCode; readonly message: string }
+  | {
+      readonly kind: 'refusal'
+      readonly number: number
+      readonly code: ErrorCode
+      readonly message: string
+      readonly item: number | undefined
+    }
   /** Another certificate for connections from now on. */
   | { readonly kind: 'renew'; readonly cert: Uint8Array; readonly key: Uint8Array }
   /** It is to see its clients out once their requests are answered, and to end. */

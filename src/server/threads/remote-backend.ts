@@ -77,8 +77,10 @@ export class RemoteBackend implements Backend {
     if (waiting === undefined) return
     const resolve = waiting.resolve as (outcome: unknown) => void
     if (message.kind === 'answer') resolve(message.answer)
-    else if (message.kind === 'refusal') waiting.reject(new WarpdexError(message.code, message.message))
-    else {
+    else if (message.kind === 'refusal') {
+      const { code, message: reason, item } = message
+      waiting.reject(new WarpdexError(code, reason, { item }))
+    } else {
       const { result, lent } = message
       this.#polling.answered()
       const release = () => this.#outbox.send({ kind: 'release', number })

@@ -124,7 +124,8 @@ class GoldenFrames(unittest.TestCase):
                 else:
                     error = reply.error
                     assert error is not None
-                    self.assertEqual({"code": error.code, "message": str(error)}, header["error"])
+                    said = {"code": error.code, "message": str(error), "item": error.item}
+                    self.assertEqual(said, {"item": None, **header["error"]})
 
     def test_broken_replies(self) -> None:
         for frame in golden("replies"):

@@ -19,12 +19,13 @@ PROTOCOL_VERSION = 2
 #: Operations on data by code, from 1 on.
 DATA_OPS = (
     *("get", "getAll", "count", "getNext", "scan", "explain"),
-    *("insert", "delete", "write", "load", "countRanges", "deleteRange"),
+    *("insert", "delete", "write", "load", "countRanges", "deleteRange", "expect"),
 )
 #: Kinds of columns.
 COLUMN_KINDS = {
     **{"keys": 1, "from": 2, "to": 3, "tokens": 4, "sequences": 5, "ops": 6, "payloads": 7},
     **{"after": 8, "found": 9, "offsets": 10, "counts": 11, "more": 12, "codes": 13},
+    "conditions": 35,
 }
 _COLUMN_NAMES = {kind: name for name, kind in COLUMN_KINDS.items()}
 #: Types of sections and columns, from 0 on.
@@ -210,7 +211,8 @@ def _decode_control(frame: bytes) -> Reply:
     if header.pop("ok") is True:
         return Reply(id, header, sections)
     error = header["error"]
-    return Reply(id, {}, {}, WarpdexError(str(error["code"]), str(error["message"])))
+    refusal = WarpdexError(str(error["code"]), str(error["message"]), error.get("item"))
+    return Reply(id, {}, {}, refusal)
 
 
 def decode_control(frame: bytes) -> tuple[dict[str, Any], dict[str, WireColumn]]:

@@ -11,9 +11,11 @@ import numpy.typing as npt
 class WarpdexError(Exception):
     """Every error that the client raises on purpose."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, item: int | None = None) -> None:
         super().__init__(message)
         self.code = code
+        #: Which of several things it is about, from 0 on: of ``CONDITION_FAILED`` the condition.
+        self.item = item
 
 
 class BatchError(WarpdexError):

@@ -57,6 +57,8 @@ t.test('every operation on an index needs one right, and a missing one is named'
     query: 'any',
     queryNext: 'any',
     queryEnd: 'any',
+    // Each of its parts is looked at as it would be alone.
+    batch: 'any',
     listIndexes: 'any',
     // On any index.
     openVersion: 'read',

@@ -1,0 +1,37 @@
+import type { BatchPart } from '../../../protocol/batch.js'
+import { batchFromSections } from '../../../protocol/relation-sections.js'
+import { expectColumns, writeColumns } from '../../../protocol/request-columns.js'
+import type { AtomicBatch } from '../../engine/atomic-batch.js'
+import type { Engine } from '../../engine/engine.js'
+import { authorise, authoriseData } from '../access/rights.js'
+import type { RequestContext } from './context.js'
+
+/**
+ * What the parts of a batch come to, each of which its asker must have the right to.
+ * @throws WarpdexError `UNAUTHORISED`, and what each would be refused with alone
+ */
+export function batchOf(
+  engine: Engine,
+  parts: readonly BatchPart[],
+  { grant, call }: RequestContext,
+): AtomicBatch {
+  const writes: AtomicBatch['writes'][number][] = []
+  const appends: AtomicBatch['appends'][number][] = []
+  const conditions: AtomicBatch['conditions'][number][] = []
+  for (const part of parts) {
+    if (part.op === 'append') {
+      authorise(grant, { id: call.request.id, ...part })
+      const relation = engine.relation(part.relation)
+      appends.push({ relation, rows: batchFromSections(part.columns, part.rows, relation.definition) })
+      continue
+    }
+    const index = authoriseData(grant, part, engine)
+    const { definition } = index
+    if (part.op === 'expect') conditions.push({ index, ...expectColumns(part, definition) })
+    else {
+      const columns = { ...writeColumns(part, definition), traversal: part.traversal }
+      writes.push({ index, columns })
+    }
+  }
+  return { writes, appends, conditions }
+}
