@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 from warpdex import WarpdexError
-from warpdex._columns import DTYPES
+from warpdex._columns import DTYPES, Column
 from warpdex._frames import (
     DATA_OPS,
     DataRequest,
+    Envelope,
     WireColumn,
     decode_control,
     decode_reply,
@@ -63,15 +64,15 @@ class GoldenFrames(unittest.TestCase):
         for frame in golden("data-requests"):
             message = frame["message"]
             seen.add(message["op"])
+            columns = columns_of(message["columns"])
+            key_types = [columns[name].type for name in ("keys", "from", "to") if name in columns]
             request = DataRequest(
-                id=message["id"],
                 op=message["op"],
-                handle=message["handle"],
-                generation=message["generation"],
                 count=message.get("count", 0),
-                columns=columns_of(message["columns"]),
+                columns={
+                    name: Column(values, offsets) for name, (_, values, offsets) in columns.items()
+                },
                 limit=message.get("limit", 0),
-                deadline=message.get("deadline", 0),
                 reverse=message.get("reverse", False),
                 from_exclusive=message.get("fromExclusive", False),
                 to_exclusive=message.get("toExclusive", False),
@@ -85,8 +86,16 @@ class GoldenFrames(unittest.TestCase):
                 resolution=message.get("traversal", {}).get("resolution"),
                 write_id=message.get("writeId"),
             )
+            envelope = Envelope(
+                id=message["id"],
+                handle=message["handle"],
+                generation=message["generation"],
+                key_type=key_types[0] if key_types else "bytes",
+                payload_type=columns["payloads"].type if "payloads" in columns else "bytes",
+                deadline=message.get("deadline", 0),
+            )
             with self.subTest(frame["name"]):
-                self.assertEqual(encode_request(request).hex(), frame["hex"])
+                self.assertEqual(encode_request(request, envelope).hex(), frame["hex"])
         self.assertEqual(seen, set(DATA_OPS))
 
     def test_control_requests(self) -> None:

@@ -265,7 +265,7 @@ class Indexes(WithServer):
         self.assertEqual(index.stats()["keys"], 1)
         self.assertIn(index.name, [one["name"] for one in self.client.list_indexes()])
         self.assertIn("strategy", index.explain([1]))
-        self.assertEqual(self.client.snapshot(index.name)[0]["index"], index.name)
+        self.assertEqual(self.client.take_snapshot(index.name)[0]["index"], index.name)
         self.assertIn("indexes", self.client.stats())
         self.assertIn("adapter", self.client.calibration())
         self.assertEqual(self.client.server["protocol"], 2)

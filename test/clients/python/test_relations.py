@@ -99,7 +99,9 @@ class Relations(WithServer):
         self.relation.append(ROWS)
         result = self.client.query(self.where(">=", column("price"), {"value": 0}))
         self.assertEqual([row["id"] for row in result.rows()], [1, 4])
-        self.assertEqual(result.rows()[0], {"id": 1, "big": -(2**62), "price": 2.5, "city": "Łódź"})
+        self.assertEqual(
+            result.rows()[0], {"id": 1, "big": -(2**62), "price": 2.5, "city": "Łódź"}
+        )
         self.assert_rows(self.client.query(self.scan).columns())
         flagged = {
             "op": "project",

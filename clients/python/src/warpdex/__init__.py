@@ -3,7 +3,17 @@ A client of warpdex, a GPU secondary-index server. `connect(url)` gives a blocki
 """
 
 from . import aio
-from ._blocking import Client, Index, QueryResult, RangesPage, Relation, Scan, WriteBatch, connect
+from ._blocking import (
+    Client,
+    Index,
+    QueryResult,
+    RangesPage,
+    Relation,
+    Scan,
+    Snapshot,
+    WriteBatch,
+    connect,
+)
 from ._inputs import Blob
 from ._rows import ColumnBatch
 from .aio import Batch, ConnectOptions, ScanOptions
@@ -45,6 +55,7 @@ __all__ = [
     "Rows",
     "Scan",
     "ScanOptions",
+    "Snapshot",
     "ValuesPage",
     "WarpdexError",
     "WriteBatch",

@@ -11,6 +11,7 @@ from ._columns import Array
 from ._inputs import Key, Keys, Payload
 from ._rows import ColumnBatch
 from ._runner import Blocking, Runner, blocking, iterating
+from ._snapshots import ReadVersion
 from .results import KeysPage, Page, RowsColumn, ValuesPage
 
 P = TypeVar("P", bound="Page | KeysPage | ValuesPage")
@@ -177,6 +178,32 @@ class QueryResult(Blocking):
     keep = blocking(aio.QueryResult.keep)
 
 
+class Snapshot(ReadVersion):
+    __doc__ = ReadVersion.__doc__
+
+    def __init__(self, runner: Runner, own: aio.Snapshot) -> None:
+        super().__init__(own.version)
+        self._runner = runner
+        self._own = own
+
+    def close(self) -> None:
+        """Gives up what the server keeps for it. May be called more than once."""
+        self.is_closed = True
+        if self._runner.is_open:
+            self._runner.run(self._own.close())
+
+    def __enter__(self) -> Snapshot:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
 class Client(Blocking):
     """
     As `aio.Client`: a server's client, of which any number of threads may make calls at a time. Methods wait for their answer; those of
@@ -192,7 +219,7 @@ class Client(Blocking):
     rename_index = blocking(aio.Client.rename_index)
     swap_indexes = blocking(aio.Client.swap_indexes)
     stats = blocking(aio.Client.stats)
-    snapshot = blocking(aio.Client.snapshot)
+    take_snapshot = blocking(aio.Client.take_snapshot)
     back_up = blocking(aio.Client.back_up)
     calibration = blocking(aio.Client.calibration)
     explain_query = blocking(aio.Client.explain_query)
@@ -212,6 +239,11 @@ class Client(Blocking):
             self._runner,
             self._runner.run(self._own.create_index(name, key_type, payload_kind, **options)),
         )
+
+    def snapshot(self, *, seconds: float | None = None, deadline: float | None = None) -> Snapshot:
+        """Opens a moment of all indexes for reads that name it, as `aio.Client.snapshot`."""
+        own = self._runner.run(self._own.snapshot(seconds=seconds, deadline=deadline))
+        return Snapshot(self._runner, own)
 
     def relation(self, name: str) -> Relation:
         """A relation by name. Nothing is sent: the first call on it says whether it exists."""

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from . import _limits
 from ._columns import DTYPES, OFFSETS, Array, Column, bits, join_columns, join_offsets, piece_ends
-from ._frames import DataRequest, Reply, WireColumn, encode_request
+from ._frames import DataRequest, Reply
 from ._inputs import IndexInfo
 from .errors import WarpdexError
 from .results import RowsColumn, key_rows, payload_rows
-
-_COLUMN_TYPES = {
-    "tokens": "bytes",
-    "sequences": "u32",
-    "ops": "u8",
-    "payloads": "bytes",
-    "after": "u64",
-}
 
 WRITES = ("insert", "delete", "deleteRange", "write", "load")
 
@@ -28,54 +20,8 @@ WRITES = ("insert", "delete", "deleteRange", "write", "load")
 _PART_UNIT = 8
 
 
-@dataclass(frozen=True)
-class DataCall:
-    """A request for data, but for the index that it means and for what a connection says of it."""
-
-    op: str
-    count: int
-    columns: Mapping[str, Column]
-    limit: int | None = None
-    reverse: bool = False
-    from_exclusive: bool = False
-    to_exclusive: bool = False
-    with_sequences: bool = False
-    without_keys: bool = False
-    without_payloads: bool = False
-    mode: str = "append"
-    strategy: str | None = None
-    resolution: str | None = None
-    write_id: int | None = None
-
-    def encode(self, info: IndexInfo, id: int, deadline: int) -> bytes:
-        """The frame, with milliseconds that are left or 0."""
-        columns = {
-            name: WireColumn(
-                _COLUMN_TYPES.get(name, info.wire_key_type), column.values, column.offsets
-            )
-            for name, column in self.columns.items()
-        }
-        request = DataRequest(
-            id=id,
-            op=self.op,
-            handle=info.handle,
-            generation=info.generation,
-            count=self.count,
-            columns=columns,
-            limit=self.limit or 0,
-            deadline=deadline,
-            reverse=self.reverse,
-            from_exclusive=self.from_exclusive,
-            to_exclusive=self.to_exclusive,
-            with_sequences=self.with_sequences,
-            without_keys=self.without_keys,
-            without_payloads=self.without_payloads,
-            mode=self.mode,
-            strategy=self.strategy,
-            resolution=self.resolution,
-            write_id=self.write_id,
-        )
-        return encode_request(request)
+class DataCall(DataRequest):
+    """A request for data that can be taken apart."""
 
     def pick(self, rows: Array) -> DataCall:
         """The same for some of its rows."""

@@ -11,7 +11,7 @@ import msgpack
 import numpy as np
 
 from . import _limits
-from ._columns import DTYPES, OFFSETS, Array
+from ._columns import DTYPES, OFFSETS, Array, Column
 from .errors import WarpdexError, bad_request
 
 PROTOCOL_VERSION = 2
@@ -28,6 +28,8 @@ COLUMN_KINDS = {
     "conditions": 35,
 }
 _COLUMN_NAMES = {kind: name for name, kind in COLUMN_KINDS.items()}
+#: Types of the columns of requests that are the same for all indexes.
+REQUEST_TYPES = {"tokens": "bytes", "sequences": "u32", "ops": "u8", "after": "u64"}
 #: Types of sections and columns, from 0 on.
 TYPES = ("u8", "u32", "u64", "i32", "i64", "f32", "f64", "bytes")
 STRATEGIES = ("sequential", "speculative", "hierarchical", "directed")
@@ -56,16 +58,13 @@ class WireColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class DataRequest:
-    """A request for the data of one index, but for its columns' meaning."""
+    """A request for data, but for the index that it means and for what a connection says of it."""
 
-    id: int
     op: str
-    handle: int
-    generation: int
     count: int
-    columns: Mapping[str, WireColumn]
-    limit: int = 0
-    deadline: int = 0
+    columns: Mapping[str, Column]
+    #: Entries of a range.
+    limit: int | None = None
     reverse: bool = False
     from_exclusive: bool = False
     to_exclusive: bool = False
@@ -89,17 +88,31 @@ class Reply(NamedTuple):
     error: WarpdexError | None = None
 
 
-def encode_request(request: DataRequest) -> bytes:
+class Envelope(NamedTuple):
+    """What a frame says beside its request."""
+
+    id: int
+    handle: int
+    generation: int
+    #: Types of columns of keys, and of payloads.
+    key_type: str
+    payload_type: str
+    #: Milliseconds that are left for the answer; 0 for any time.
+    deadline: int = 0
+
+
+def encode_request(request: DataRequest, envelope: Envelope) -> bytes:
     """The frame of a request for data."""
+    id, handle, generation, key_type, payload_type, deadline = envelope
+    types = {**REQUEST_TYPES, "payloads": payload_type}
     parts: list[Any] = [b""]
     entries = []
     end = _align8(_HEAD.size + _ENTRY.size * len(request.columns))
     head_bytes = end
-    for name, (kind, values, offsets) in request.columns.items():
+    for name, (values, offsets) in request.columns.items():
+        kind = types.get(name, key_type)
         cuts = 0 if offsets is None else offsets.nbytes
-        entries.append(
-            _ENTRY.pack(COLUMN_KINDS[name], TYPES.index(kind), 0, cuts, values.nbytes)
-        )
+        entries.append(_ENTRY.pack(COLUMN_KINDS[name], TYPES.index(kind), 0, cuts, values.nbytes))
         for part in (values,) if offsets is None else (offsets, values):
             parts += (bytes(_align8(end) - end), np.ascontiguousarray(part))
             end = _align8(end) + part.nbytes
@@ -109,13 +122,13 @@ def encode_request(request: DataRequest) -> bytes:
         0 if request.strategy is None else STRATEGIES.index(request.strategy) + 1,
         0 if request.resolution is None else RESOLUTIONS.index(request.resolution) + 1,
         len(entries),
-        request.id,
-        request.handle,
-        request.generation,
+        id,
+        handle,
+        generation,
         _flags(request),
         request.count,
-        request.limit,
-        request.deadline,
+        request.limit or 0,
+        deadline,
         request.write_id or request.version or 0,
     )
     parts[0] = b"".join((head, *entries)).ljust(head_bytes, b"\0")

@@ -49,6 +49,10 @@ class IndexInfo(NamedTuple):
         return self.key_type if self.key_type in DTYPES and self.key_type != "bytes" else "bytes"
 
     @property
+    def wire_payload_type(self) -> str:
+        return self.payload_kind if self.payload_kind in DTYPES else "bytes"
+
+    @property
     def has_fixed_keys(self) -> bool:
         return self.wire_key_type != "bytes"
 

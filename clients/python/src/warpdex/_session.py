@@ -47,7 +47,7 @@ class Session:
     """The requests of a client, over one connection after the other."""
 
     def __init__(self) -> None:
-        #: Scopes the write ids.
+        #: Scopes the write ids and the numbers of versions.
         self.client = secrets.token_hex(16)
         #: Why the client is closed for good, if it is.
         self.end: WarpdexError | None = None
@@ -59,6 +59,7 @@ class Session:
         self._send: Callable[[bytes], None] | None = None
         self._next_id = HELLO_ID + 1
         self._next_write_id = 1
+        self._next_version = 1
 
     def hello(self) -> bytes:
         """The first frame of a connection; the others follow when it is answered."""
@@ -79,6 +80,12 @@ class Session:
         id = self._next_write_id
         self._next_write_id += 1
         return id
+
+    def new_version(self) -> int:
+        """A number for a read version that was not used before."""
+        version = self._next_version
+        self._next_version += 1
+        return version
 
     def start(self, op: str, encode: Callable[[int], bytes], settle: Settle) -> int:
         """

@@ -31,10 +31,12 @@ class Rows(Sequence[Any]):
         return len(self.offsets) - 1
 
     @overload
-    def __getitem__(self, i: int) -> Any: ...
+    def __getitem__(self, i: int) -> Any:
+        ...
 
     @overload
-    def __getitem__(self, i: slice) -> Rows: ...
+    def __getitem__(self, i: slice) -> Rows:
+        ...
 
     def __getitem__(self, i: int | slice) -> Any:
         if isinstance(i, slice):

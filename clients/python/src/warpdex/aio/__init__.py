@@ -8,6 +8,7 @@ from ._ranges_page import RangesPage
 from ._relation import Relation
 from ._result import QueryResult
 from ._scan import Scan, ScanOptions
+from ._snapshot import Snapshot
 from ._write_batch import WriteBatch
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Relation",
     "Scan",
     "ScanOptions",
+    "Snapshot",
     "WriteBatch",
     "connect",
 ]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+from .._frames import encode_control
 from ._connection import Connection, ConnectOptions
 from ._index import Index
 from ._index_calls import IndexCalls
 from ._relation import Relation
 from ._result import QueryResult, Tree, ask_query
+from ._snapshot import Snapshot
 
 
 class Client:
@@ -130,9 +133,29 @@ class Client:
         return await self._request("stats", {}, deadline)
 
     async def snapshot(
+        self, *, seconds: float | None = None, deadline: float | None = None
+    ) -> Snapshot:
+        """
+        Opens a moment of all indexes, after what was called before, for reads that name it as their option `snapshot`. It lasts until it is
+        closed, or was not read for `seconds`: 60 by default, 3600 at most. Raises `OVERLOADED` where too many are open.
+        """
+        until = self._connection.until(deadline)
+        version = self._connection.session.new_version()
+        fields = {"op": "openVersion", "version": version, "seconds": seconds}
+        async with contextlib.AsyncExitStack() as turns:
+            for calls in list(self._calls.values()):
+                await calls.settled(until)
+                await turns.enter_async_context(calls.turn(until))
+            opened = self._connection.start(
+                "openVersion", lambda id: encode_control({"id": id, **fields}), until
+            )
+        await opened
+        return Snapshot(self._connection, version)
+
+    async def take_snapshot(
         self, name: str | None = None, *, deadline: float | None = None
     ) -> Sequence[Mapping[str, Any]]:
-        """Takes a snapshot of one index, or of all indexes and relations, so that a restart need not replay their logs."""
+        """Has a snapshot of one index, or of all indexes and relations, written to disk, so that a restart need not replay their logs."""
         fields = {"index": name}
         reply = await self._for_index(name or "", "snapshot", fields, deadline)
         snapshots: Sequence[Mapping[str, Any]] = reply["snapshots"]
@@ -221,7 +244,7 @@ async def connect(url: str, **options: Any) -> Client:
 
 
 def _columns(
-    columns: Mapping[str, str] | Sequence[Mapping[str, Any]],
+    columns: Mapping[str, str] | Sequence[Mapping[str, Any]]
 ) -> Sequence[Mapping[str, Any]]:
     if not isinstance(columns, Mapping):
         return columns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import random
 from collections import deque
@@ -124,6 +125,11 @@ class Connection:
             op, lambda id: encode_control({"id": id, "op": op, **fields}, sections), until
         )
         return reply.fields, reply.columns
+
+    async def close_version(self, version: int) -> None:
+        """Gives a read version up. Where the server does not hear of it, it ends by itself."""
+        with contextlib.suppress(WarpdexError):
+            await self.request("closeVersion", {"version": version}, None)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Runs what a client does by itself, and has `close()` wait for it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,10 @@ import numpy.typing as npt
 
 from .. import _limits
 from .._columns import Column
-from .._inputs import (
-    Key,
-    Keys,
-    Payload,
-    Payloads,
-    number_column,
-)
+from .._inputs import Key, Keys, Payload, Payloads, number_column
 from .._kinds import COUNT, DELETE, EXPLAIN, GET, GET_ALL, INSERTS, NEXT, PREVIOUS
 from .._ranges import ranges_of, scan_call
+from .._snapshots import ReadVersion, version_of
 from .._writes import WriteOp, insert_op
 from ..errors import LoadCounts, WarpdexError, bad_request
 from ..results import (
@@ -34,7 +30,7 @@ from ..results import (
 from ._index_calls import Codes, IndexCalls
 from ._load import Batch, LoadSource, bulk_load
 from ._ranges_page import RangesPage
-from ._row_calls import NO_COLUMNS, RowCalls
+from ._row_calls import NO_COLUMNS, ReadAt, RowCalls
 from ._scan import ENTRIES, KEYS, VALUES, Scan, ScanOptions
 from ._write_batch import WriteBatch
 
@@ -43,7 +39,8 @@ class Index:
     """
     An index of the server. Calls are carried out in the order in which they begin; calls of one kind for single keys, of one turn and with no
     other between them, share a request. Where the name has come to mean another index, calls go on in that if its types are the same;
-    else they fail with `INDEX_CHANGED`, and later ones go by the new types. `deadline` of a method is in seconds.
+    else they fail with `INDEX_CHANGED`, and later ones go by the new types. `deadline` of a method is in seconds; a read sees the moment that
+    its `snapshot` says, or else its own.
     """
 
     def __init__(self, calls: IndexCalls) -> None:
@@ -61,24 +58,32 @@ class Index:
         stats: Mapping[str, Any] = fields["indexes"][0]
         return stats
 
-    async def get(self, key: Key, *, deadline: float | None = None) -> Any:
+    async def get(
+        self, key: Key, *, snapshot: ReadVersion | None = None, deadline: float | None = None
+    ) -> Any:
         """The first payload of a key, or None."""
-        found, i = await self._rows.one(GET, "get", key, deadline)
+        found, i = await self._rows.one(GET, "get", key, ReadAt(snapshot, deadline))
         return found[i]
 
-    async def has(self, key: Key, *, deadline: float | None = None) -> bool:
+    async def has(
+        self, key: Key, *, snapshot: ReadVersion | None = None, deadline: float | None = None
+    ) -> bool:
         """Whether a key has a payload."""
-        counts, i = await self._rows.one(COUNT, "has", key, deadline)
+        counts, i = await self._rows.one(COUNT, "has", key, ReadAt(snapshot, deadline))
         return bool(counts[i] > 0)
 
-    async def count(self, key: Key, *, deadline: float | None = None) -> int:
+    async def count(
+        self, key: Key, *, snapshot: ReadVersion | None = None, deadline: float | None = None
+    ) -> int:
         """The number of payloads of a key."""
-        counts, i = await self._rows.one(COUNT, "count", key, deadline)
+        counts, i = await self._rows.one(COUNT, "count", key, ReadAt(snapshot, deadline))
         return int(counts[i])
 
-    async def get_all(self, key: Key, *, deadline: float | None = None) -> list[Any]:
+    async def get_all(
+        self, key: Key, *, snapshot: ReadVersion | None = None, deadline: float | None = None
+    ) -> list[Any]:
         """All payloads of a key, in the order in which they were inserted."""
-        found, i = await self._rows.one(GET_ALL, "get_all", key, deadline)
+        found, i = await self._rows.one(GET_ALL, "get_all", key, ReadAt(snapshot, deadline))
         payloads: list[Any] = found[i]
         return payloads
 
@@ -88,12 +93,17 @@ class Index:
         *,
         reverse: bool = False,
         sequence: int | None = None,
+        snapshot: ReadVersion | None = None,
         deadline: float | None = None,
     ) -> NextEntry | None:
         """The entry after a key, or before it, or None; with `sequence` within the payloads of the key, after that one."""
         sequences = None if sequence is None else [sequence]
         found, i = await self._rows.one(
-            PREVIOUS if reverse else NEXT, "get_next", key, deadline, _sequences(sequences)
+            PREVIOUS if reverse else NEXT,
+            "get_next",
+            key,
+            ReadAt(snapshot, deadline),
+            _sequences(sequences),
         )
         entry: NextEntry | None = found[i]
         return entry
@@ -135,33 +145,40 @@ class Index:
         sequences: bool = False,
         strategy: str | None = None,
         resolution: str | None = None,
+        snapshot: ReadVersion | None = None,
         deadline: float | None = None,
     ) -> GetResult:
         """The first payload of each key; with `sequences` a number for each, from which `get_next_many` goes on."""
         found: GetResult = await self._rows.many(
             GET,
             keys,
-            deadline,
+            ReadAt(snapshot, deadline),
             with_sequences=sequences,
             strategy=strategy,
             resolution=resolution,
         )
         return found
 
-    async def has_many(self, keys: Keys, *, deadline: float | None = None) -> npt.NDArray[np.bool_]:
+    async def has_many(
+        self, keys: Keys, *, snapshot: ReadVersion | None = None, deadline: float | None = None
+    ) -> npt.NDArray[np.bool_]:
         """Whether each key has a payload."""
-        return await self.count_many(keys, deadline=deadline) > 0
+        return await self.count_many(keys, snapshot=snapshot, deadline=deadline) > 0
 
     async def count_many(
-        self, keys: Keys, *, deadline: float | None = None
+        self, keys: Keys, *, snapshot: ReadVersion | None = None, deadline: float | None = None
     ) -> npt.NDArray[np.uint32]:
         """The number of payloads of each key."""
-        counts: npt.NDArray[np.uint32] = await self._rows.many(COUNT, keys, deadline)
+        counts: npt.NDArray[np.uint32] = await self._rows.many(
+            COUNT, keys, ReadAt(snapshot, deadline)
+        )
         return counts
 
-    async def get_all_many(self, keys: Keys, *, deadline: float | None = None) -> GetAllResult:
+    async def get_all_many(
+        self, keys: Keys, *, snapshot: ReadVersion | None = None, deadline: float | None = None
+    ) -> GetAllResult:
         """All payloads of each key."""
-        found: GetAllResult = await self._rows.many(GET_ALL, keys, deadline)
+        found: GetAllResult = await self._rows.many(GET_ALL, keys, ReadAt(snapshot, deadline))
         return found
 
     async def get_next_many(
@@ -172,6 +189,7 @@ class Index:
         sequences: npt.NDArray[np.uint32] | None = None,
         strategy: str | None = None,
         resolution: str | None = None,
+        snapshot: ReadVersion | None = None,
         deadline: float | None = None,
     ) -> NextResult:
         """
@@ -181,7 +199,7 @@ class Index:
         kind = PREVIOUS if reverse else NEXT
         more = _sequences(sequences)
         found: NextResult = await self._rows.many(
-            kind, keys, deadline, more, strategy=strategy, resolution=resolution
+            kind, keys, ReadAt(snapshot, deadline), more, strategy=strategy, resolution=resolution
         )
         return found
 
@@ -195,7 +213,7 @@ class Index:
     ) -> Mapping[str, Any]:
         """How a `get_many` of these keys, one at least and no more than a request takes, would be done, and why."""
         explanation: Mapping[str, Any] = await self._rows.many(
-            EXPLAIN, keys, deadline, strategy=strategy, resolution=resolution
+            EXPLAIN, keys, ReadAt(None, deadline), strategy=strategy, resolution=resolution
         )
         return explanation
 
@@ -310,11 +328,14 @@ class Index:
         to: Keys | None = None,
         from_exclusive: bool = False,
         to_exclusive: bool = False,
+        snapshot: ReadVersion | None = None,
         deadline: float | None = None,
     ) -> npt.NDArray[np.uint64]:
         """How many entries each of many ranges has: one for each of `from_`, of `to`, or of both together, or one in all."""
+        version = version_of(snapshot)
         info, until = await self._calls.begin(deadline)
-        call = ranges_of(from_, to, from_exclusive, to_exclusive, info).call("countRanges")
+        ranges = ranges_of(from_, to, from_exclusive, to_exclusive, info)
+        call = ranges.call("countRanges", version=version)
         return (await self._calls.ask(info, call, until)).numbers("counts", "u64")
 
     async def ranges(
@@ -326,12 +347,14 @@ class Index:
         from_exclusive: bool = False,
         to_exclusive: bool = False,
         reverse: bool = False,
+        snapshot: ReadVersion | None = None,
         deadline: float | None = None,
     ) -> RangesPage:
         """
         The first entries, up to `limit` of each, of many ranges: one for each of `from_`, of `to`, or of both together. `next()` of the page
         that comes back continues all ranges that have more.
         """
+        version = version_of(snapshot)
         info, until = await self._calls.begin(deadline)
         if from_ is None and to is None:
             raise bad_request("ranges need from_, to or both; entries() goes through a whole index")
@@ -340,7 +363,7 @@ class Index:
                 f"the limit of ranges is 1 to {_limits.SCAN_ENTRIES} entries, not {limit}"
             )
         range = ranges_of(from_, to, from_exclusive, to_exclusive, info)
-        call = scan_call(range, limit, reverse, None, info)
+        call = replace(scan_call(range, limit, reverse, None, info), version=version)
         answer = await self._calls.ask(info, call, until)
         return RangesPage(self._calls, call, call.count, np.arange(call.count), answer, deadline)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._calls import WRITES, Answer, DataCall, Part
-from .._frames import Reply, encode_control
+from .._frames import Envelope, Reply, encode_control, encode_request
 from .._inputs import IndexInfo
 from ..errors import BatchError, WarpdexError
 from ._connection import Connection
@@ -74,7 +75,9 @@ class IndexCalls:
             call = replace(call, write_id=self.connection.session.new_write_id())
 
         def encode(id: int) -> bytes:
-            return call.encode(info, id, self.connection.milliseconds_left(until))
+            left = self.connection.milliseconds_left(until)
+            types = info.wire_key_type, info.wire_payload_type
+            return encode_request(call, Envelope(id, info.handle, info.generation, *types, left))
 
         return self._start(call.op, encode, until, is_ahead)
 
@@ -102,7 +105,7 @@ class IndexCalls:
     ) -> Mapping[str, Any]:
         """Sends a control request that means this index, after what was called on it before. Returns the reply's fields."""
         until = self.connection.until(deadline)
-        await self._settled(until)
+        await self.settled(until)
         reply = await self._start(
             op, lambda id: encode_control({"id": id, "op": op, **fields}), until
         )
@@ -110,12 +113,23 @@ class IndexCalls:
 
     async def caught_up(self, until: float | None) -> None:
         """Waits until what was called before is sent."""
-        await self._settled(until)
+        await self.settled(until)
         reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.lane.push(lambda: None if reached.done() else reached.set_result(None))
         await self.connection.bound(reached, until)
 
-    async def _settled(self, until: float | None) -> None:
+    @contextlib.asynccontextmanager
+    async def turn(self, until: float | None) -> AsyncIterator[None]:
+        """While it lasts what was called before is sent, and what is called later waits."""
+        turn = self.connection.bound(self.lane.hold(), until)
+        try:
+            await turn
+            yield
+        finally:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
+                self.lane.release()
+
+    async def settled(self, until: float | None) -> None:
         """Waits as calls do that wait for what the index is."""
         try:
             await self.definition.settled(until)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from .._inputs import (
     single_key,
 )
 from .._kinds import WRITE, Kind
+from .._snapshots import ReadVersion, version_of
 from .._writes import WriteOp
 from ..errors import bad_request
 from ..results import ResultCode
@@ -26,6 +27,13 @@ from ._index_calls import Codes, IndexCalls
 from ._shared_calls import SharedCalls
 
 NO_COLUMNS: Mapping[str, Column] = {}
+
+
+class ReadAt(NamedTuple):
+    """What moment a read sees, its own without one, and for how many seconds its caller waits."""
+
+    snapshot: ReadVersion | None
+    deadline: float | None
 
 
 class RowCalls:
@@ -36,18 +44,13 @@ class RowCalls:
         self._shared = SharedCalls(calls)
 
     async def one(
-        self,
-        kind: Kind,
-        method: str,
-        key: Key,
-        deadline: float | None,
-        more: Mapping[str, Column] = NO_COLUMNS,
+        self, kind: Kind, method: str, key: Key, at: ReadAt, more: Mapping[str, Column] = NO_COLUMNS
     ) -> tuple[Any, int]:
         """Reads of one key. Gives the result of those that share its request, and which is its own."""
-        info, until = await self._calls.begin(deadline)
-        return await self._shared.call(
-            info, kind, {"keys": single_key(key, info, method), **more}, until
-        )
+        version = version_of(at.snapshot)
+        info, until = await self._calls.begin(at.deadline)
+        columns = {"keys": single_key(key, info, method), **more}
+        return await self._shared.call(info, kind, columns, until, version)
 
     async def write_one(
         self, op: WriteOp, method: str, key: Key, payload: Payload | None, deadline: float | None
@@ -69,16 +72,17 @@ class RowCalls:
         self,
         kind: Kind,
         keys: Keys,
-        deadline: float | None,
+        at: ReadAt,
         more: Mapping[str, Column] = NO_COLUMNS,
         **options: Any,
     ) -> Any:
-        info, until = await self._calls.begin(deadline)
+        version = version_of(at.snapshot)
+        info, until = await self._calls.begin(at.deadline)
         column = key_column(keys, info)
         for name, other in more.items():
             if other.rows != column.rows:
                 raise bad_request(f"{column.rows} keys came with {other.rows} {name}; each has one")
-        call = kind.call({"keys": column, **more}, **options)
+        call = kind.call({"keys": column, **more}, version=version, **options)
         return kind.read(await self._calls.ask(info, call, until))
 
     async def write_many(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from .. import _limits
 from .._calls import Answer, each_entry
 from .._inputs import IndexInfo, Key
 from .._ranges import Range, prefix_range, ranges_of, scan_call
+from .._snapshots import ReadVersion, version_of
 from ..errors import WarpdexError, bad_request
 from ..results import KeysPage, Page, ValuesPage
 from ._index_calls import IndexCalls
@@ -38,6 +39,8 @@ class ScanOptions:
     page_size: int = 8192
     #: Token of a page, to continue behind it.
     after: bytes | None = None
+    #: The moment that all pages show; that of the first by default.
+    snapshot: ReadVersion | None = None
     #: Seconds for each page.
     deadline: float | None = None
 
@@ -74,11 +77,21 @@ VALUES = Pages(
 )
 
 
+class _Place(NamedTuple):
+    """Where a scan goes on, and as of what."""
+
+    after: bytes | None
+    #: The index that the pages before were of, if there were any.
+    of: IndexInfo | None
+    version: int | None
+    opens_version: bool
+
+
 class Scan(Generic[P]):
     """
     `async for` goes through what a scan gives one by one, `pages()` through its pages without work for each entry. Every loop starts
-    anew. Each page shows the index as of its own request, and every entry that is there all along comes exactly once. Where the name has
-    come to mean another index between two pages, the next one fails with `INDEX_CHANGED`.
+    anew. All pages show one moment, that of the first or of `snapshot`; a page of a loop that stood still for ten minutes fails with
+    `VERSION_GONE`. Where the name has come to mean another index between two pages, the next one fails with `INDEX_CHANGED`.
     """
 
     def __init__(self, calls: IndexCalls, pages: Pages[P], options: ScanOptions) -> None:
@@ -87,31 +100,48 @@ class Scan(Generic[P]):
         self._options = options
 
     async def pages(self) -> AsyncIterator[P]:
+        options = self._options
+        connection = self._calls.connection
+        given = version_of(options.snapshot)
+        # Further pages, if there may be any, see what the first one sees.
+        is_long = options.limit is None or options.limit > options.page_size
+        own = connection.session.new_version() if given is None and is_long else None
+        place = _Place(options.after, None, given if own is None else own, own is not None)
+        left, is_open = options.limit, False
+        try:
+            while left is None or left > 0:
+                size = options.page_size if left is None else min(left, options.page_size)
+                answer, more = await self._fetch(size, place)
+                is_open = is_open or (more and own is not None)
+                entries, after = int(answer.groups[-1]), answer.tokens.row(0)
+                if entries > 0:
+                    yield self._pages.read(answer, after)
+                if not more:
+                    return
+                left = None if left is None else left - entries
+                place = _Place(after, answer.info, place.version, False)
+        finally:
+            if own is not None and is_open:
+                connection.spawn(connection.close_version(own))
+
+    async def _fetch(self, size: int, place: _Place) -> tuple[Answer, bool]:
+        """The next page, and whether there is more behind it."""
         options, asks = self._options, self._pages
-        left, after = options.limit, options.after
-        of: IndexInfo | None = None
-        while left is None or left > 0:
-            known, until = await self._calls.begin(options.deadline)
-            info = of or known
-            size = options.page_size if left is None else min(left, options.page_size)
-            call = replace(
-                scan_call(options.range(info), size, options.reverse, after, info),
-                without_keys=asks.without_keys,
-                without_payloads=asks.without_payloads,
-            )
-            answer = await self._calls.ask(info, call, until)
-            entries = int(answer.groups[-1])
-            more = answer.numbers("more", "u8")[0] == 1
-            if more and entries == 0:
-                message = "the server sent an empty page and says that there is more"
-                raise WarpdexError("INTERNAL", message)
-            after = answer.tokens.row(0)
-            if entries > 0:
-                yield asks.read(answer, after)
-            if not more:
-                return
-            of = answer.info
-            left = None if left is None else left - entries
+        known, until = await self._calls.begin(options.deadline)
+        info = place.of or known
+        call = replace(
+            scan_call(options.range(info), size, options.reverse, place.after, info),
+            without_keys=asks.without_keys,
+            without_payloads=asks.without_payloads,
+            version=place.version,
+            opens_version=place.opens_version,
+        )
+        answer = await self._calls.ask(info, call, until)
+        more = bool(answer.numbers("more", "u8")[0] == 1)
+        if more and answer.groups[-1] == 0:
+            message = "the server sent an empty page and says that there is more"
+            raise WarpdexError("INTERNAL", message)
+        return answer, more
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         async for page in self.pages():

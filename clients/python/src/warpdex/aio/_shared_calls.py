@@ -21,13 +21,18 @@ class _Gathered:
 
     info: IndexInfo
     kind: Kind
+    #: The read version that they are to see, if any.
+    version: int | None
     #: The names of its columns.
     names: frozenset[str]
     columns: list[Mapping[str, Column]] = field(default_factory=list)
     waiting: list[asyncio.Future[tuple[Any, int]]] = field(default_factory=list)
 
-    def takes(self, info: IndexInfo, kind: Kind, columns: Mapping[str, Column]) -> bool:
-        return self.info is info and self.kind is kind and self.names == columns.keys()
+    def takes(
+        self, info: IndexInfo, kind: Kind, version: int | None, columns: Mapping[str, Column]
+    ) -> bool:
+        is_alike = self.info is info and self.kind is kind and self.version == version
+        return is_alike and self.names == columns.keys()
 
     def fail(self, error: WarpdexError) -> None:
         for waiter in self.waiting:
@@ -43,29 +48,37 @@ class SharedCalls:
         self._gathered: _Gathered | None = None
 
     def call(
-        self, info: IndexInfo, kind: Kind, columns: Mapping[str, Column], until: float | None
+        self,
+        info: IndexInfo,
+        kind: Kind,
+        columns: Mapping[str, Column],
+        until: float | None,
+        version: int | None = None,
     ) -> asyncio.Future[tuple[Any, int]]:
         """Adds a row, in columns that fit the index. Gives the result of all that share a request, and which row is its own."""
         waiter: asyncio.Future[tuple[Any, int]] = asyncio.get_running_loop().create_future()
         gathered = self._gathered
-        if gathered is None or not gathered.takes(info, kind, columns):
-            gathered = self._gathered = self._gather(info, kind, frozenset(columns))
+        if gathered is None or not gathered.takes(info, kind, version, columns):
+            gathered = _Gathered(info, kind, version, frozenset(columns))
+            self._gather(gathered)
         gathered.columns.append(columns)
         gathered.waiting.append(waiter)
         return self._calls.connection.bound(waiter, until)
 
-    def _gather(self, info: IndexInfo, kind: Kind, names: frozenset[str]) -> _Gathered:
-        gathered = _Gathered(info, kind, names)
+    def _gather(self, gathered: _Gathered) -> None:
+        """Has these calls leave in their turn, after those before them."""
 
         def flush() -> None:
             if self._gathered is gathered:
                 self._gathered = None
-            joined = {name: join_columns([row[name] for row in gathered.columns]) for name in names}
-            answer = self._calls.ask(info, kind.call(joined), None)
+            rows = gathered.columns
+            joined = {name: join_columns([row[name] for row in rows]) for name in gathered.names}
+            call = gathered.kind.call(joined, version=gathered.version)
+            answer = self._calls.ask(gathered.info, call, None)
             self._calls.connection.spawn(self._finish(gathered, answer))
 
         self._calls.lane.gather(flush)
-        return gathered
+        self._gathered = gathered
 
     async def _finish(self, gathered: _Gathered, answer: Coroutine[Any, Any, Answer]) -> None:
         try:
