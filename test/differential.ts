@@ -119,7 +119,7 @@ export async function runProgram(
   return keys
 }
 
-function randomBatch(
+export function randomBatch(
   random: Random,
   shape: IndexShape,
   keySpace: KeySpace,

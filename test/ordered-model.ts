@@ -216,6 +216,13 @@ export class OrderedModel {
     return entries.length
   }
 
+  /** Another one that holds the same. */
+  copied(): OrderedModel {
+    const copy = new OrderedModel(this.shape)
+    copy.copyFrom(this)
+    return copy
+  }
+
   /** Takes over what another holds. */
   protected copyFrom({ content }: OrderedModel): void {
     for (const [rank, { nextSequence, entries }] of content)

@@ -100,23 +100,24 @@ export abstract class Catalog {
     )
   }
 
-  async #createOnce(
+  #createOnce(
     given: IndexDefinition,
     options: { ifNotExists?: boolean },
     create: (definition: IndexDefinition) => Promise<void>,
   ): Promise<CreatedIndex> {
-    while (this.#renames.concern(given.name)) await this.#renames.settled(given.name)
-    const existing = this.host.indexes.get(given.name)
-    const definition = settleDefinition(given, existing?.definition)
-    if (existing === undefined) {
-      await create(definition)
-      return { definition, created: true }
-    }
-    if (options.ifNotExists !== true || !sameDefinition(existing.definition, definition)) {
-      throw indexExists(existing.definition)
-    }
-    await existing.ready()
-    return { definition: existing.definition, created: false }
+    return this.#renames.begin(given.name, async () => {
+      const existing = this.host.indexes.get(given.name)
+      const definition = settleDefinition(given, existing?.definition)
+      if (existing === undefined) {
+        await create(definition)
+        return { definition, created: true }
+      }
+      if (options.ifNotExists !== true || !sameDefinition(existing.definition, definition)) {
+        throw indexExists(existing.definition)
+      }
+      await existing.ready()
+      return { definition: existing.definition, created: false }
+    })
   }
 
   /**
@@ -126,13 +127,14 @@ export abstract class Catalog {
    */
   async dropIndex(name: string, options: { ifExists?: boolean } = {}): Promise<boolean> {
     this.refuse()
-    while (this.#renames.concern(name)) await this.#renames.settled(name)
-    if (options.ifExists === true && this.host.indexes.get(name) === undefined) return false
-    const index = this.index(name)
-    const { of } = index.definition
-    if (of === undefined) await this.host.indexes.drop(index)
-    else await this.relation(of.relation).dropIndex(index)
-    return true
+    return this.#renames.begin(name, async () => {
+      if (options.ifExists === true && this.host.indexes.get(name) === undefined) return false
+      const index = this.index(name)
+      const { of } = index.definition
+      if (of === undefined) await this.host.indexes.drop(index)
+      else await this.relation(of.relation).dropIndex(index)
+      return true
+    })
   }
 
   /**
@@ -141,8 +143,9 @@ export abstract class Catalog {
    */
   async renameIndex(name: string, to: string): Promise<void> {
     this.refuse()
-    while (this.#renames.concern(name, to)) await this.#renames.settled(name, to)
-    await this.#renames.give([{ index: this.index(name), name: to }])
+    await this.#renames.inTurn([name, to], async () =>
+      this.#renames.give([{ index: this.index(name), name: to }]),
+    )
   }
 
   /**
@@ -151,11 +154,12 @@ export abstract class Catalog {
    */
   async swapIndexes(one: string, other: string): Promise<void> {
     this.refuse()
-    while (this.#renames.concern(one, other)) await this.#renames.settled(one, other)
-    await this.#renames.give([
-      { index: this.index(one), name: other },
-      { index: this.index(other), name: one },
-    ])
+    await this.#renames.inTurn([one, other], async () =>
+      this.#renames.give([
+        { index: this.index(one), name: other },
+        { index: this.index(other), name: one },
+      ]),
+    )
   }
 
   /**

@@ -18,30 +18,51 @@ interface NewName {
 export class Renames {
   readonly #indexes: Registry<Index>
   readonly #store: Store
-  /** Changes that are under way, by the names that they give or take. */
-  readonly #underWay = new Map<string, Promise<void>>()
+  /** By name, the change that concerns it and was asked for last, until that is made or has failed. */
+  readonly #changes = new Map<string, Promise<unknown>>()
 
   constructor(indexes: Registry<Index>, store: Store) {
     this.#indexes = indexes
     this.#store = store
   }
 
-  /** Whether any of these names is being given or taken. */
+  /** Whether a change of any of these names is under way. */
   concern(...names: readonly string[]): boolean {
-    return names.some((name) => this.#underWay.has(name))
+    return names.some((name) => this.#changes.has(name))
   }
 
   /** Resolves when the changes that concern these names are made, or have failed. */
   async settled(...names: readonly string[]): Promise<void> {
-    await Promise.allSettled(names.map((name) => this.#underWay.get(name)))
+    await Promise.allSettled(names.map((name) => this.#changes.get(name)))
   }
 
   /**
-   * Gives each of these indexes, of whose names none is under way, its name, which another of them may have.
+   * Makes a change when all are made that were asked for before and concern one of its names: at once where there are none. Those that are asked for
+   * meanwhile come after it.
+   */
+  async inTurn<T>(names: readonly string[], change: () => Promise<T>): Promise<T> {
+    const before = names.flatMap((name) => this.#changes.get(name) ?? [])
+    const made = before.length === 0 ? change() : Promise.allSettled(before).then(change)
+    for (const name of names) this.#changes.set(name, made)
+    try {
+      return await made
+    } finally {
+      for (const name of names) if (this.#changes.get(name) === made) this.#changes.delete(name)
+    }
+  }
+
+  /** As `inTurn`, of a change that is no concern of others any more once it has begun. */
+  async begin<T>(name: string, change: () => Promise<T>): Promise<T> {
+    if (!this.concern(name)) return change()
+    const { done } = await this.inTurn([name], async () => ({ done: change() }))
+    return done
+  }
+
+  /**
+   * Gives each of these indexes its name, which another of them may have. Called in their turn.
    * @throws WarpdexError `INDEX_EXISTS`, `BAD_REQUEST` for one name for two; then nothing has changed
    */
   async give(names: readonly NewName[]): Promise<void> {
-    const concerned = new Set(names.flatMap(({ index, name }) => [index.definition.name, name]))
     if (new Set(names.map(({ name }) => name)).size < names.length)
       throw badRequest('indexes are swapped with each other; name two')
     for (const { name } of names) {
@@ -49,16 +70,6 @@ export class Renames {
       if (owner !== undefined && !names.some(({ index }) => index === owner))
         throw indexExists(owner.definition)
     }
-    const change = this.#give(names)
-    for (const name of concerned) this.#underWay.set(name, change)
-    try {
-      await change
-    } finally {
-      for (const name of concerned) this.#underWay.delete(name)
-    }
-  }
-
-  async #give(names: readonly NewName[]): Promise<void> {
     // All queues are entered in one step, so that changes never wait for each other crosswise.
     const held = await allHeld(names.map(({ index }) => index.holdForName()))
     try {

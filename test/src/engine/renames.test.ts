@@ -91,6 +91,23 @@ t.test('changes, creations and drops take effect in the order of the calls', asy
   t.same(engine.index('b').handle, { handle: 1, generation: 4 })
 })
 
+t.test('a change that waits for another name keeps its place before those of its own', async (t) => {
+  const engine = await openEngine(t)
+  for (const name of ['a', 'b', 'c']) await engine.createIndex(definition(name))
+  const [a, c] = [engine.index('a'), engine.index('c')]
+  await Promise.all([
+    engine.swapIndexes('b', 'c'),
+    engine.renameIndex('c', 'd'),
+    engine.swapIndexes('a', 'd'),
+    engine.dropIndex('a'),
+    engine.createIndex(definition('a')),
+    engine.renameIndex('b', 'e'),
+  ])
+  t.same(namesOf(engine), ['a', 'd', 'e'])
+  t.equal(engine.index('d'), a)
+  t.equal(engine.index('e'), c)
+})
+
 t.test(
   'what was asked before a change is done before, and nothing after it by the old generation',
   async (t) => {

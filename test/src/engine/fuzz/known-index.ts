@@ -1,0 +1,96 @@
+import type { ReadColumns, ReadOp, ReadRequest, WriteBatch } from '../../../../gpu/index-structure.js'
+import { type Column, columnOf, valuesOf } from '../../../../protocol/columns.js'
+import { type IndexDefinition, isFixedKeyType, payloadBytes } from '../../../../protocol/types.js'
+import type { Index, IndexWrite } from '../../../../src/engine/index.js'
+import { KEY_TYPES, randomLayout } from '../../../differential.js'
+import { type KeySpace, openKeySpace } from '../../../key-space.js'
+import { OrderedModel } from '../../../ordered-model.js'
+import type { Random } from '../../../random.js'
+
+/** Bytes that the model has of a payload of any length. */
+const LONGEST_PAYLOAD = 8
+const LONGEST_KEY = 40
+
+/** A definition at random. */
+export function randomDefinition(random: Random, name: string, isCut: boolean): IndexDefinition {
+  const payloadKind = random.pick(['u32', 'u64', 'bytes', 'bytes', 'fixed(7)', 'fixed(64)'] as const)
+  const keyType = random.pick(KEY_TYPES)
+  const { structure = 'prefix', ...layout } = randomLayout(random)
+  // One key's payloads must fit into a shard, and so must a few keys of full trees.
+  if (isCut) return { name, keyType, payloadKind, unique: true, structure }
+  return { name, keyType, payloadKind, unique: random.chance(0.4), structure, ...layout }
+}
+
+/** An index of an engine, whatever it is called, and what it must hold once all that was asked is done. */
+export class KnownIndex {
+  readonly definition: IndexDefinition
+  readonly keySpace: KeySpace
+  readonly model: OrderedModel
+  /** Another one after a restart. */
+  index: Index
+
+  constructor(random: Random, index: Index) {
+    const { definition } = index
+    const { keyType, payloadKind, unique } = definition
+    this.index = index
+    this.definition = definition
+    this.keySpace = openKeySpace(random, keyType, isFixedKeyType(keyType) ? undefined : LONGEST_KEY)
+    const size = payloadBytes(payloadKind) ?? LONGEST_PAYLOAD
+    this.model = new OrderedModel({ keyType, payloadBytes: size, unique, matchFrom: 0 })
+  }
+
+  /** A batch of the model as the index takes it: payloads of any length have no zeros at their beginning. */
+  columnsOf({ payloads, ...batch }: WriteBatch): IndexWrite {
+    const isCut = payloadBytes(this.definition.payloadKind) === undefined
+    return { ...batch, payloads: payloads && isCut ? columnOf(valuesOf(payloads).map(trimmed)) : payloads }
+  }
+
+  /** What is to be compared of an answer of the index, or of its model. */
+  comparable(answer: unknown): unknown {
+    if (ArrayBuffer.isView(answer)) return answer
+    // Each has sequence numbers, and with them tokens, of its own.
+    const {
+      payloads,
+      tokens: _,
+      sequences: __,
+      ...rest
+    } = answer as { payloads?: Column; [name: string]: unknown }
+    return payloads === undefined
+      ? rest
+      : {
+          ...rest,
+          payloads: valuesOf(payloads).map((payload) => Buffer.from(trimmed(payload)).toString('hex')),
+        }
+  }
+
+  /** A read at random. */
+  randomRead(random: Random): { readonly request: ReadRequest<ReadOp>; readonly columns: ReadColumns } {
+    const keys = this.keySpace.column(random.pick([1, 3, 40]))
+    const reverse = random.chance(0.5)
+    const ranges = random.pick([1, 1, 3])
+    const bound = () => (random.chance(0.3) ? undefined : this.keySpace.bounds(ranges))
+    const range = { ranges, fromExclusive: random.chance(0.3), toExclusive: random.chance(0.3) }
+    switch (random.below(6)) {
+      case 0:
+        return { request: { op: 'get', withSequences: random.chance(0.3) }, columns: { keys } }
+      case 1:
+        return { request: { op: 'getAll', limit: 1e6 }, columns: { keys } }
+      case 2:
+        return { request: { op: 'count' }, columns: { keys } }
+      case 3:
+        return { request: { op: 'getNext', reverse }, columns: { keys } }
+      case 4:
+        return { request: { op: 'countRanges', ...range }, columns: { from: bound(), to: bound() } }
+      default:
+        return {
+          request: { op: 'scan', ...range, reverse, limit: random.pick([1, 20, 5000]) },
+          columns: { from: bound(), to: bound() },
+        }
+    }
+  }
+}
+
+function trimmed(payload: Uint8Array): Uint8Array {
+  const first = payload.findIndex((byte) => byte !== 0)
+  return payload.subarray(first === -1 ? payload.length : first)
+}

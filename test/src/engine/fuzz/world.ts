@@ -1,0 +1,222 @@
+import type { Device } from '../../../../gpu/device/device.js'
+import type { ReadColumns, ReadOp, ReadRequest } from '../../../../gpu/index-structure.js'
+import { WarpdexError } from '../../../../protocol/errors.js'
+import { Engine, type EngineOptions } from '../../../../src/engine/index.js'
+import type { OpenVersion, VersionId } from '../../../../src/engine/read-versions.js'
+import { expectEqual } from '../../../differential.js'
+import { OrderedModel } from '../../../ordered-model.js'
+import type { Random } from '../../../random.js'
+import { HandClock } from '../hand-clock.js'
+import { KnownIndex, randomDefinition } from './known-index.js'
+
+/** What a read version sees. */
+interface KnownVersion {
+  readonly seen: ReadonlyMap<KnownIndex, OrderedModel>
+  readonly seconds: number
+  lastUse: number
+}
+
+/** A write that may be sent again. */
+export interface SentWrite {
+  readonly known: KnownIndex
+  /** @returns what is compared of its answer */
+  send(): Promise<unknown>
+  readonly answer: unknown
+}
+
+export type WorldOptions = Pick<EngineOptions, 'directory' | 'structures' | 'deviceMemory' | 'onWarning'> & {
+  readonly openDevice: () => Promise<Device>
+  /** Whether indexes are to be cut into shards. */
+  readonly isCut: boolean
+}
+
+const CLIENT = 'fuzz'
+const SNAPSHOT_LOG_BYTES = 8192
+/** Writes that are sent again at random. */
+const REMEMBERED = 40
+/** Notes that are kept of what was done. */
+const NOTES = 30
+
+/** An engine and what it must hold. Much may be under way at a time, since what it has to answer is settled by the order of the calls. */
+export class World {
+  readonly random: Random
+  readonly clock = new HandClock()
+  readonly indexes = new Map<string, KnownIndex>()
+  readonly versions = new Map<number, KnownVersion>()
+  readonly sent: SentWrite[] = []
+  readonly isCut: boolean
+  readonly #options: WorldOptions
+  #engine!: Engine
+  #device!: Device
+  #underWay: Promise<unknown>[] = []
+  #failure: unknown
+  #nextNumber = 1
+  /** What was done last, in words. */
+  readonly notes: string[] = []
+  /** Answers that were compared. */
+  checks = 0
+
+  private constructor(random: Random, options: WorldOptions) {
+    this.random = random
+    this.isCut = options.isCut
+    this.#options = options
+  }
+
+  static async open(random: Random, options: WorldOptions): Promise<World> {
+    const world = new World(random, options)
+    await world.openEngine()
+    return world
+  }
+
+  get engine(): Engine {
+    return this.#engine
+  }
+
+  /** What the engine's device is at the moment. */
+  get device(): Device {
+    return this.#device
+  }
+
+  async openEngine(): Promise<void> {
+    this.#engine = await Engine.open({
+      ...this.#options,
+      clock: this.clock,
+      snapshotLogBytes: SNAPSHOT_LOG_BYTES,
+      openDevice: async () => {
+        this.#device = await this.#options.openDevice()
+        return this.#device
+      },
+    })
+    for (const [name, known] of this.indexes) known.index = this.#engine.index(name)
+  }
+
+  /** A number that names a write or a read version. */
+  newId(): { readonly client: string; readonly number: number } {
+    return { client: CLIENT, number: this.#nextNumber++ }
+  }
+
+  idOf(number: number): VersionId {
+    return { client: CLIENT, number }
+  }
+
+  pickName(): string | undefined {
+    return this.indexes.size === 0 ? undefined : this.random.pick([...this.indexes.keys()])
+  }
+
+  pickIndex(): KnownIndex | undefined {
+    const name = this.pickName()
+    return name === undefined ? undefined : this.indexes.get(name)
+  }
+
+  async createIndex(name: string): Promise<void> {
+    this.note(`create ${name}`)
+    await this.#engine.createIndex(randomDefinition(this.random, name, this.isCut))
+    this.indexes.set(name, new KnownIndex(this.random, this.#engine.index(name)))
+  }
+
+  /** Notes a write, and sees that it is answered as it must be. */
+  write(write: SentWrite, isNamed: boolean): void {
+    if (isNamed) this.sent.push(write)
+    if (this.sent.length > REMEMBERED) this.sent.shift()
+    this.expect(write.send(), write.answer, 'a write')
+  }
+
+  /** Reads what there is, or what a version sees. */
+  read(
+    known: KnownIndex,
+    { request, columns }: { readonly request: ReadRequest<ReadOp>; readonly columns: ReadColumns },
+    model: OrderedModel = known.model,
+    version?: OpenVersion,
+  ): void {
+    const answer = known.index.read(request, columns, undefined, version)
+    const what = `${JSON.stringify(request)} of ${JSON.stringify(known.definition)}`
+    this.expect(
+      answer.then((found) => known.comparable(found)),
+      known.comparable(model.answer(request, columns)),
+      version === undefined ? what : `${what}, version ${version.moment}`,
+    )
+  }
+
+  /** Uses a version. */
+  useVersion(number: number, version: KnownVersion): OpenVersion {
+    version.lastUse = this.clock.now()
+    return this.#engine.versions.use(this.idOf(number))
+  }
+
+  /** Compares an answer when it comes. */
+  expect(answer: Promise<unknown>, expected: unknown, what: string): void {
+    this.follow(answer.then((found) => this.compare(found, expected, what)))
+  }
+
+  /** @throws Error that says where they differ */
+  compare(found: unknown, expected: unknown, what: string): void {
+    this.checks++
+    expectEqual(found, expected, what)
+  }
+
+  /** Notes what is done, for whoever looks for a fault. */
+  note(what: string): void {
+    this.notes.push(what)
+    if (this.notes.length > NOTES) this.notes.shift()
+  }
+
+  /** Sees that what is under way ends well. */
+  follow(work: Promise<unknown>): void {
+    const followed = work.then(
+      () => {},
+      (error: unknown) => {
+        this.#failure ??= error
+      },
+    )
+    this.#underWay.push(followed)
+  }
+
+  /** Waits for all that is under way. @throws what was wrong first */
+  async settle(): Promise<void> {
+    await Promise.all(this.#underWay)
+    this.#underWay = []
+    if (this.#failure !== undefined) throw this.#failure
+  }
+
+  /** Compares all that there is, when nothing is under way. */
+  async checkAll(): Promise<void> {
+    await this.settle()
+    const named = this.#engine.list().map(({ name }) => name)
+    this.compare(named.toSorted(), [...this.indexes.keys()].sort(), 'names')
+    for (const [name, known] of this.indexes) {
+      this.compare(this.#engine.index(name) === known.index, true, `the index under the name ${name}`)
+      this.read(known, { request: { op: 'scan', ranges: 1, limit: 100_000 }, columns: {} })
+    }
+    for (const [number, version] of this.versions) {
+      for (const known of this.indexes.values()) {
+        const used = this.useVersion(number, version)
+        this.read(
+          known,
+          { request: { op: 'scan', ranges: 1, limit: 100_000 }, columns: {} },
+          seenBy(version, known),
+          used,
+        )
+      }
+    }
+    await this.settle()
+  }
+
+  /** Every version is gone. */
+  loseVersions(): void {
+    for (const number of this.versions.keys()) {
+      try {
+        this.#engine.versions.use(this.idOf(number))
+      } catch (error) {
+        if (error instanceof WarpdexError && error.code === 'VERSION_GONE') continue
+        throw error
+      }
+      throw new Error(`read version ${number} is there still`)
+    }
+    this.versions.clear()
+  }
+}
+
+/** What a version sees of an index; nothing of one that was made later. */
+export function seenBy({ seen }: KnownVersion, known: KnownIndex): OrderedModel {
+  return seen.get(known) ?? new OrderedModel(known.model.shape)
+}
