@@ -1,0 +1,1 @@
+export { WarpdexLevel, type WarpdexLevelOptions } from './level.js'
