@@ -7,6 +7,8 @@ import { flagName, SETTINGS } from '../../src/config/settings.js'
 const results = readdirSync('bench/results').map((name) => join('bench/results', name))
 const documents = [
   '.',
+  'clients/level',
+  'clients/python',
   'docs',
   'docs/papers',
   'gpu',
