@@ -1,5 +1,5 @@
 import { checkToken } from '../../protocol/bearer.js'
-import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { badRequest, toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { encodeFrame, PROTOCOL_VERSION } from '../../protocol/frame.js'
 import type { ReplyFields } from '../../protocol/replies.js'
 import { type Reply, readReply } from './reply.js'
@@ -86,8 +86,11 @@ function openOrRefuse(
   try {
     return openSocket(url, options, handlers)
   } catch (cause) {
-    const message = `${JSON.stringify(url)} is no address of a server; one is ws://127.0.0.1:7070, or of a Unix socket ws+unix:/run/warpdex.sock`
-    throw new WarpdexError('BAD_REQUEST', message, { cause })
+    const isForbidden = Object(cause).name === 'SecurityError'
+    const why = isForbidden
+      ? 'cannot be reached by a page that came over https, which connects to wss:// addresses only'
+      : 'is no address of a server; one is ws://127.0.0.1:7070, or of a Unix socket ws+unix:/run/warpdex.sock'
+    throw badRequest(`${JSON.stringify(url)} ${why}`, { cause })
   }
 }
 

@@ -1,7 +1,10 @@
 import { badRequest } from '../../../protocol/errors.js'
 import { quotedText } from '../../../protocol/shown.js'
+import type { KeyType } from '../../../protocol/types.js'
+import type { Index, ScanOptions } from '../../sdk/index.js'
 import { flag, indexCommand, text } from '../command.js'
-import { keyAsJson, parseKeyEnd, parsePrefix, SHOWN_AS_HEX, showKey } from '../keys.js'
+import { parseRange, RANGE_OPTIONS } from '../key-range.js'
+import { keyAsJson, SHOWN_AS_HEX, showKey } from '../keys.js'
 import { asJson, printLines } from '../output.js'
 import { payloadAsJson, showPayload } from '../payloads.js'
 
@@ -9,14 +12,14 @@ export const add = indexCommand({
   usage: 'entries <index>',
   about: 'Print the entries of a range of keys, in their order',
   options: {
-    from: text('Smallest key'),
-    to: text('Largest key'),
-    prefix: {
-      ...text('What keys begin with: a text, or leading parts of a tuple as a JSON array'),
-      conflicts: ['from', 'to'],
-    },
+    ...RANGE_OPTIONS,
     reverse: flag('From the largest key down'),
     limit: text('Entries at the most'),
+    only: {
+      choices: ['keys', 'payloads'],
+      requiresArg: true,
+      describe: 'Leave the other half of each entry out, which is not sent then',
+    },
     json: flag('One JSON object an entry'),
     hex: flag(SHOWN_AS_HEX),
   },
@@ -26,27 +29,37 @@ export const add = indexCommand({
     ['$0 entries readings --from=-1e5', 'keys that begin with - follow a ='],
     ['$0 entries pages --prefix example.org/', 'keys that begin alike'],
     [`$0 entries sales --prefix '[7]'`, 'tuples that begin alike'],
+    ['$0 entries pages --only keys', 'a key a line, as often as it has payloads'],
     ['$0 entries old --hex | $0 import new - --hex', 'copies an index'],
   ],
-  async run(index, definition, { reverse, hex, json, ...texts }) {
-    const { keyType } = definition
-    const end = (key: string | undefined) =>
-      key === undefined ? undefined : parseKeyEnd(key, definition, hex)
-    const [from, to] = [end(texts.from), end(texts.to)]
-    const prefix = texts.prefix === undefined ? undefined : parsePrefix(texts.prefix, definition, hex)
-    const limit = texts.limit === undefined ? undefined : parseLimit(texts.limit)
-    for await (const page of index.entries({ from, to, prefix, reverse, limit }).pages()) {
+  async run(index, definition, { reverse, only, hex, json, limit: most, ...texts }) {
+    const limit = most === undefined ? undefined : parseLimit(most)
+    const options = { ...parseRange(texts, definition, hex), reverse, limit }
+    for await (const page of pagesOf(index, only, options)) {
       const lines = Array.from({ length: page.length }, (_, i) => {
-        const key = page.key(i)
-        const payload = page.payloads.at(i)
-        return json
-          ? asJson({ key: keyAsJson(key, keyType, hex), payload: payloadAsJson(payload, hex) })
-          : `${showKey(key, keyType, hex)}\t${showPayload(payload, definition, hex)}`
+        const key = 'keys' in page ? page.keys.at(i) : undefined
+        const payload = 'payloads' in page ? page.payloads.at(i) : undefined
+        if (json) {
+          return asJson({
+            key: key === undefined ? undefined : keyAsJson(key, definition.keyType, hex),
+            payload: payload === undefined ? undefined : payloadAsJson(payload, hex),
+          })
+        }
+        const shown = [
+          key === undefined ? [] : showKey(key, definition.keyType, hex),
+          payload === undefined ? [] : showPayload(payload, definition, hex),
+        ]
+        return shown.flat().join('\t')
       })
       await printLines(lines)
     }
   },
 })
+
+function pagesOf(index: Index, only: string | undefined, options: ScanOptions<KeyType>) {
+  if (only === 'keys') return index.keys(options).pages()
+  return only === 'payloads' ? index.values(options).pages() : index.entries(options).pages()
+}
 
 function parseLimit(text: string): number {
   if (/^\d+$/.test(text)) return Number(text)

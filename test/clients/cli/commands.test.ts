@@ -73,6 +73,19 @@ t.test('the commands on one server, from creating an index to dropping it', asyn
     out: '{"key":-5,"payload":"Ys"}\n',
   })
 
+  t.match(await cli(['entries', 'towns', '--only', 'keys']), { code: 0, out: '-5\n7\n7\n' })
+  t.match(await cli(['entries', 'towns', '--only', 'payloads', '--from', '7', '--json']), {
+    code: 0,
+    out: '{"payload":"Vineta"}\n{"payload":"Rungholt"}\n',
+  })
+  t.match(await cli(['entries', 'towns', '--only', 'keys', '--limit', '1', '--json']), {
+    out: '{"key":-5}\n',
+  })
+  t.same(await cli(['count', 'towns']), { code: 0, out: '3\n', err: '' })
+  t.match(await cli(['count', 'towns', '--from', '7', '--to', '9']), { code: 0, out: '2\n' })
+  t.match(await cli(['clear', 'towns']), { code: 2, err: /--from, --to or --prefix, or --all/ })
+  t.match(await cli(['clear', 'towns', '--from', '8', '--all']), { code: 2, err: /or --all/ })
+  t.match(await cli(['clear', 'towns', '--from', '8']), { code: 0, out: '0 deleted\n' })
   t.same(await cli(['rename', 'towns', 'places']), { code: 0, out: 'renamed\n', err: '' })
   t.match(await cli(['get', 'towns', '7']), { code: 2, err: /no index "towns"/ })
   t.match(await cli(['create', 'towns', '--key', 'i32', '--payload', 'bytes']), { code: 0 })
@@ -82,6 +95,8 @@ t.test('the commands on one server, from creating an index to dropping it', asyn
   t.match(await cli(['delete', 'towns', '7', '--payload', 'Vineta']), { code: 0, out: '7\tdeleted\n' })
   t.match(await cli(['delete', 'towns', '7', '8']), { code: 1, out: '7\tdeleted\n8\t(not found)\n' })
 
+  t.match(await cli(['put', 'towns', '8', 'Atlantis']), { code: 0 })
+  t.match(await cli(['clear', 'towns', '--from', '8']), { code: 0, out: '1 deleted\n' })
   t.match(await cli(['list']), { code: 0, out: /towns +i32 +bytes/ })
   t.match(await cli(['stats']), { code: 0, out: /adapter .*slow[\s\S]*towns +i32 → bytes, CSS-tree +1 +1 / })
   const { out } = await cli(['stats', 'towns', '--json'])
@@ -112,8 +127,10 @@ t.test('help, for every command with an example', async (t) => {
     'next',
     'explain',
     'entries',
+    'count',
     'query',
     'delete',
+    'clear',
     'import',
     'relations',
     'stats',

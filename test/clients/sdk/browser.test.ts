@@ -1,5 +1,7 @@
+import { join } from 'node:path'
 import t from 'tap'
 import { loadConfig, startServer } from '../../../src/server/index.js'
+import { makeCertificate } from '../../src/server/certificates.js'
 import { start } from '../../src/server/start.js'
 import { Chromium, NO_CHROMIUM } from './chromium.js'
 import { PageServer } from './page-server.js'
@@ -46,6 +48,27 @@ t.test('the client in a browser', { skip: NO_CHROMIUM }, async (t) => {
       const page = pages.page('stranger.example', url, token)
       const { origin, ...shown } = await chromium.show(page, pages.outcome(), PAGE_SECONDS, flags)
       t.match(origin, /^http:\/\/stranger\.example:\d+$/)
+      t.match(shown, outcome)
+    }
+  })
+
+  await t.test('a page of another site that came over TLS', async (t) => {
+    // The browser does not know who vouches for it.
+    const flags = ['--host-resolver-rules=MAP *.example 127.0.0.1', '--ignore-certificate-errors']
+    const folder = t.testdir({ data: {} })
+    const certificate = await makeCertificate(folder, 'server')
+    const secure = new PageServer(certificate)
+    await secure.start()
+    t.teardown(() => secure.stop())
+    const guarded = await start(t, { token: 'secret', directory: join(folder, 'data'), ...certificate })
+    const { port } = new URL(guarded.url)
+    for (const [scheme, outcome] of [
+      ['wss', { error: undefined, result: { software: true } }],
+      ['ws', { error: { code: 'BAD_REQUEST', message: /over https, .* wss:/ } }],
+    ] as const) {
+      const page = secure.page('stranger.example', `${scheme}://data.example:${port}`, 'secret')
+      const { origin, ...shown } = await chromium.show(page, secure.outcome(), PAGE_SECONDS, flags)
+      t.match(origin, /^https:\/\/stranger\.example:\d+$/)
       t.match(shown, outcome)
     }
   })

@@ -1,10 +1,12 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { COMPILED, ROOT } from '../../compiled.js'
+import type { CertificateFiles } from '../../src/server/certificates.js'
 
 const PAGE_MODULE = '/dist/test/clients/sdk/page.js'
 
@@ -20,17 +22,27 @@ export interface Outcome {
  * the paths that the package has them at, with package.json's `browser` mapping applied.
  */
 export class PageServer {
-  readonly #http = createServer((request, response) => {
-    this.#answer(request).then(
-      ({ type, body }) => {
-        // Pages of careful sites forbid code that is made of strings, so the client must do without.
-        const policy = "script-src 'self' 'unsafe-inline'"
-        response.writeHead(200, { 'content-type': type, 'content-security-policy': policy }).end(body)
-      },
-      (error: unknown) => response.writeHead(404).end(String(error)),
-    )
-  })
+  readonly #http: Server
+  readonly #scheme: 'http' | 'https'
   #onOutcome: (outcome: Outcome) => void = () => {}
+
+  /** @param tls the page comes over TLS, by this certificate */
+  constructor(tls?: CertificateFiles) {
+    const answer: RequestListener = (request, response) => {
+      this.#answer(request).then(
+        ({ type, body }) => {
+          const headers = { 'content-type': type, 'content-security-policy': policyOf(request) }
+          response.writeHead(200, headers).end(body)
+        },
+        (error: unknown) => response.writeHead(404).end(String(error)),
+      )
+    }
+    this.#scheme = tls === undefined ? 'http' : 'https'
+    this.#http =
+      tls === undefined
+        ? createServer(answer)
+        : createSecureServer({ cert: readFileSync(tls.tlsCert), key: readFileSync(tls.tlsKey) }, answer)
+  }
 
   async start(): Promise<void> {
     this.#http.listen(0, '127.0.0.1')
@@ -48,7 +60,7 @@ export class PageServer {
   page(host: string, url: string, token?: string): string {
     const { port } = this.#http.address() as AddressInfo
     const shown = token === undefined ? '' : `&token=${token}`
-    return `http://${host}:${port}/?server=${encodeURIComponent(url)}${shown}`
+    return `${this.#scheme}://${host}:${port}/?server=${encodeURIComponent(url)}${shown}`
   }
 
   /** What the next page says. */
@@ -67,6 +79,12 @@ export class PageServer {
     if (pathname === '/') return { type: 'text/html', body: html() }
     return { type: 'text/javascript', body: moduleText(pathname) }
   }
+}
+
+/** Pages of careful sites forbid code that is made of strings, and name whom they connect to: the client must do with that. */
+function policyOf({ url = '/' }: IncomingMessage): string {
+  const server = new URL(url, 'http://localhost').searchParams.get('server') ?? ''
+  return `script-src 'self' 'unsafe-inline'; connect-src 'self' ${server}`
 }
 
 function moduleText(path: string): string {

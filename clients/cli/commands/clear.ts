@@ -1,0 +1,28 @@
+import { badRequest } from '../../../protocol/errors.js'
+import { flag, indexCommand } from '../command.js'
+import { parseRange, RANGE_OPTIONS } from '../key-range.js'
+import { printLines } from '../output.js'
+
+export const add = indexCommand({
+  usage: 'clear <index>',
+  about: 'Delete all entries of a range of keys, as a whole',
+  options: {
+    ...RANGE_OPTIONS,
+    all: flag('All entries of the index'),
+    hex: flag('Keys that are string or bytes are hex digits'),
+  },
+  examples: [
+    ['$0 clear events --to 1700000000', 'what is older than that'],
+    [`$0 clear sales --prefix '[7]'`, 'tuples that begin alike'],
+    ['$0 clear scratch --all', 'everything; drop removes the index too'],
+  ],
+  check({ from, to, prefix, all }) {
+    const isRange = from !== undefined || to !== undefined || prefix !== undefined
+    if (isRange !== all) return
+    throw badRequest('clear takes --from, --to or --prefix, or --all for all entries')
+  },
+  async run(index, definition, { hex, ...texts }) {
+    const deleted = await index.deleteRange(parseRange(texts, definition, hex))
+    await printLines([`${deleted} deleted`])
+  },
+})
