@@ -29,7 +29,10 @@ COLUMN_KINDS = {
 }
 _COLUMN_NAMES = {kind: name for name, kind in COLUMN_KINDS.items()}
 #: Types of the columns of requests that are the same for all indexes.
-REQUEST_TYPES = {"tokens": "bytes", "sequences": "u32", "ops": "u8", "after": "u64"}
+REQUEST_TYPES = {
+    **{"tokens": "bytes", "sequences": "u32", "ops": "u8", "after": "u64"},
+    "conditions": "u8",
+}
 #: Types of sections and columns, from 0 on.
 TYPES = ("u8", "u32", "u64", "i32", "i64", "f32", "f64", "bytes")
 STRATEGIES = ("sequential", "speculative", "hierarchical", "directed")
