@@ -11,6 +11,7 @@ import { TRAVERSALS } from '../protocol/traversal.js'
 import { MERGED_TUPLES, randomShape, runProgram } from './differential.js'
 import { shardSubject } from './gpu/index/shards/shard-subject.js'
 import { treeSubject } from './gpu/index/tree-subject.js'
+import { modelStructures } from './model-structure.js'
 import { Random, seedOfRun } from './random.js'
 import { runEngine } from './src/engine/fuzz/engine-program.js'
 import { runQueries } from './src/query/fuzz/query-program.js'
@@ -66,7 +67,10 @@ async function runEngineProgram(random: Random): Promise<number> {
     return device
   }
   const deviceMemory = random.pick([undefined, LITTLE_MEMORY])
-  const checks = await runEngine(random, { directory, openDevice, isCut, deviceMemory }, steps)
+  // Models in the place of structures make ten times as many steps.
+  const structures = random.chance(0.5) ? modelStructures : undefined
+  const options = { directory, openDevice, isCut, deviceMemory, structures }
+  const checks = await runEngine(random, options, steps)
   rmSync(directory, { recursive: true })
   return checks
 }

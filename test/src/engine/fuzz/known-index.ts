@@ -11,6 +11,9 @@ import type { Random } from '../../../random.js'
 const LONGEST_PAYLOAD = 8
 const LONGEST_KEY = 40
 
+/** An answer to a read that has several columns. */
+type Answer = { readonly [name: string]: unknown } & { readonly payloads?: Column }
+
 /** A definition at random. */
 export function randomDefinition(random: Random, name: string, isCut: boolean): IndexDefinition {
   const payloadKind = random.pick(['u32', 'u64', 'bytes', 'bytes', 'fixed(7)', 'fixed(64)'] as const)
@@ -41,26 +44,23 @@ export class KnownIndex {
 
   /** A batch of the model as the index takes it: payloads of any length have no zeros at their beginning. */
   columnsOf({ payloads, ...batch }: WriteBatch): IndexWrite {
+    return { ...batch, payloads: payloads && this.payloadsOf(payloads) }
+  }
+
+  payloadsOf(column: Column): Column {
     const isCut = payloadBytes(this.definition.payloadKind) === undefined
-    return { ...batch, payloads: payloads && isCut ? columnOf(valuesOf(payloads).map(trimmed)) : payloads }
+    return isCut ? columnOf(valuesOf(column).map(trimmed)) : column
   }
 
   /** What is to be compared of an answer of the index, or of its model. */
   comparable(answer: unknown): unknown {
     if (ArrayBuffer.isView(answer)) return answer
     // Each has sequence numbers, and with them tokens, of its own.
-    const {
-      payloads,
-      tokens: _,
-      sequences: __,
-      ...rest
-    } = answer as { payloads?: Column; [name: string]: unknown }
-    return payloads === undefined
-      ? rest
-      : {
-          ...rest,
-          payloads: valuesOf(payloads).map((payload) => Buffer.from(trimmed(payload)).toString('hex')),
-        }
+    const { payloads, tokens: _, sequences: __, ...rest } = answer as Answer
+    const shown = payloads && valuesOf(payloads).map((value) => Buffer.from(trimmed(value)).toString('hex'))
+    return Object.fromEntries(
+      Object.entries({ ...rest, payloads: shown }).filter(([, part]) => part !== undefined),
+    )
   }
 
   /** A read at random. */

@@ -1,10 +1,11 @@
 import { setTimeout } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { ScanResult } from '../../../../gpu/index-structure.js'
-import { type Column, columnOf, valueAt } from '../../../../protocol/columns.js'
+import { type Column, columnOf, concatenate, valueAt, valuesOf } from '../../../../protocol/columns.js'
 import { WarpdexError } from '../../../../protocol/errors.js'
-import { tokenWidth } from '../../../../protocol/types.js'
+import { Condition, tokenWidth } from '../../../../protocol/types.js'
 import { randomBatch } from '../../../differential.js'
+import type { Random } from '../../../random.js'
 import type { KnownIndex } from './known-index.js'
 import { type SentWrite, seenBy, type World } from './world.js'
 
@@ -29,6 +30,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   write: { weight: 30, run: write },
   deleteRange: { weight: 5, run: deleteRange },
   load: { weight: 3, run: load },
+  batch: { weight: 8, run: batch },
   resend: { weight: 4, run: resend },
   read: { weight: 20, run: readSome },
   scan: { weight: 8, run: scanPages },
@@ -56,7 +58,7 @@ function newWrite(world: World, known: KnownIndex): { readonly write: SentWrite;
   const planned = known.model.plan(batch)
   planned.apply()
   const send = async () => Uint8Array.from(await known.index.write(columns, id))
-  return { write: { known, send, answer: planned.codes }, isNamed }
+  return { write: { to: [known], send, answer: planned.codes }, isNamed }
 }
 
 function write(world: World): void {
@@ -78,7 +80,7 @@ function deleteRange(world: World): void {
   const answer = known.model.deleteRange({ ...ends, ...offsets, ...exclusions })
   const id = random.chance(0.5) ? world.newId() : undefined
   const send = () => known.index.deleteRange({ ...ends, ...exclusions }, id)
-  world.write({ known, send, answer }, id !== undefined)
+  world.write({ to: [known], send, answer }, id !== undefined)
 }
 
 /** A load in a few parts, each of which names the one before it. */
@@ -98,16 +100,68 @@ function load(world: World): void {
       return [inserted, existing]
     }
     const answer = [0, 2].map((code) => planned.codes.filter((given) => given === code).length)
-    world.write({ known, send, answer }, true)
+    world.write({ to: [known], send, answer }, true)
     after = id.number
   }
+}
+
+/** Writes to several indexes, if conditions on some hold: all or none. */
+function batch(world: World): void {
+  const { random } = world
+  const some = () => [...world.indexes.values()].filter(() => random.chance(0.5))
+  const to = some()
+  const expected = some().map((known) => randomConditions(random, known))
+  const failed = expected.flatMap(({ holds }) => holds).indexOf(false)
+  const batches = to.map((known) => randomBatch(random, known.model.shape, known.keySpace, MOST_ITEMS, 0.4))
+  const columns = to.map((known, i) => known.columnsOf(batches[i]!))
+  const id = random.chance(0.5) ? world.newId() : undefined
+  const send = async () => {
+    const writes = to.map(({ index }, i) => ({ index, columns: columns[i]! }))
+    const conditions = expected.map(({ known, ...rest }) => ({ index: known.index, ...rest }))
+    return Uint8Array.from((await world.engine.writeBatch({ writes, appends: [], conditions }, id)).codes)
+  }
+  if (failed >= 0) {
+    const failure = { code: 'CONDITION_FAILED', item: failed }
+    world.expect(failureOf(send()), failure, 'a batch whose conditions do not hold')
+    return
+  }
+  const planned = to.map((known, i) => known.model.plan(batches[i]!))
+  for (const { apply } of planned) apply()
+  const answer = concatenate(planned.map(({ codes }) => codes))
+  world.write({ to, send, answer }, id !== undefined && to.length > 0)
+}
+
+/** Conditions on an index, and which of them hold. */
+function randomConditions(random: Random, known: KnownIndex) {
+  const keys = known.keySpace.column(random.pick([1, 3]))
+  const { found, payloads } = known.model.answer({ op: 'get' }, { keys })
+  const isFound = valuesOf(keys).map((_, i) => ((found[i >> 3]! >> (i & 7)) & 1) === 1)
+  const kinds = isFound.map((is) => {
+    if (random.chance(0.1)) return random.pick([Condition.absent, Condition.present])
+    return is ? random.pick([Condition.present, Condition.payload]) : Condition.absent
+  })
+  const holds = kinds.map((kind, i) => isFound[i] === (kind !== Condition.absent))
+  return {
+    known,
+    keys,
+    holds,
+    conditions: { kinds: Uint8Array.from(kinds), payloads: known.payloadsOf(payloads), sequences: undefined },
+  }
+}
+
+async function failureOf(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    () => undefined,
+    ({ code, item }: WarpdexError) => ({ code, item }),
+  )
 }
 
 /** A write that was done is answered as it was at first. */
 function resend(world: World): void {
   if (world.sent.length === 0) return
-  const { known, send, answer } = world.random.pick(world.sent)
-  if ([...world.indexes.values()].includes(known)) world.expect(send(), answer, 'a write that is sent again')
+  const { to, send, answer } = world.random.pick(world.sent)
+  const known = [...world.indexes.values()]
+  if (to.every((each) => known.includes(each))) world.expect(send(), answer, 'a write that is sent again')
 }
 
 function readSome(world: World): void {

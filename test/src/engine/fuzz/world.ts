@@ -18,7 +18,8 @@ interface KnownVersion {
 
 /** A write that may be sent again. */
 export interface SentWrite {
-  readonly known: KnownIndex
+  /** What it goes to. */
+  readonly to: readonly KnownIndex[]
   /** @returns what is compared of its answer */
   send(): Promise<unknown>
   readonly answer: unknown
