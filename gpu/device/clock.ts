@@ -5,13 +5,14 @@
 export class Clock {
   readonly stamps: number
   readonly #querySet: GPUQuerySet
-  readonly #resolved: GPUBuffer
+  /** One u64 of nanoseconds for each point, once they are made readable. */
+  readonly resolved: GPUBuffer
 
   /** @param stamps how many points in time it holds, at least one */
   constructor(device: GPUDevice, stamps: number) {
     this.stamps = stamps
     this.#querySet = device.createQuerySet({ type: 'timestamp', count: stamps })
-    this.#resolved = device.createBuffer({
+    this.resolved = device.createBuffer({
       size: stamps * STAMP_BYTES,
       usage: GPUBufferUsage.QUERY_RESOLVE | GPUBufferUsage.COPY_SRC,
     })
@@ -26,15 +27,14 @@ export class Clock {
     encoder.beginComputePass({ timestampWrites }).end()
   }
 
-  /** Makes the points readable: a buffer with one u64 of nanoseconds each, which belongs to the clock. */
-  resolve(encoder: GPUCommandEncoder): GPUBuffer {
-    encoder.resolveQuerySet(this.#querySet, 0, this.stamps, this.#resolved, 0)
-    return this.#resolved
+  /** Makes the points readable. */
+  resolve(encoder: GPUCommandEncoder): void {
+    encoder.resolveQuerySet(this.#querySet, 0, this.stamps, this.resolved, 0)
   }
 
   destroy(): void {
     this.#querySet.destroy()
-    this.#resolved.destroy()
+    this.resolved.destroy()
   }
 }
 

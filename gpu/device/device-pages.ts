@@ -1,4 +1,5 @@
-import { PagePool, type SlabMaker } from '../memory/page-pool.js'
+import { PagePool } from '../memory/page-pool.js'
+import type { SlabMaker } from '../memory/slab-set.js'
 
 /** Bytes of the largest slab that is made ahead of need. */
 const SLAB_BYTES = { hardware: 2 ** 32, software: 64 * 2 ** 20 }

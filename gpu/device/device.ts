@@ -1,7 +1,7 @@
 import { WarpdexError } from '../../protocol/errors.js'
 import { BufferPool } from '../memory/buffer-pool.js'
 import { PagePool } from '../memory/page-pool.js'
-import { type DeviceMemory, type PageRun, placeOf } from '../memory/page-run.js'
+import { type DeviceMemory, type PageRun, placeToWrite } from '../memory/page-run.js'
 import { type DeviceColumn, Readback } from '../memory/readback.js'
 import { OWN_MEMORY, type ResultMemory } from '../memory/result-memory.js'
 import { Scratch } from '../memory/scratch.js'
@@ -133,6 +133,11 @@ export class Device {
       createAhead: (bytes, label) => buffers.tryCreate({ size: bytes, usage: STORED, label }),
       record: () => this.record(),
       whenIdle: (call) => this.idleTime.whenIdle(call),
+      whenDone: (call) => {
+        const isOver = () => this.#destroyed || this.#loss !== undefined
+        const unlessOver = () => (isOver() ? undefined : call())
+        void this.workDone().then(unlessOver, () => {})
+      },
     })
     buffers.onShortage(() => this.pages.giveUp())
     this.#readback = new Readback(this, readback)
@@ -300,7 +305,7 @@ export class Device {
       if (recorder === undefined) by.submit()
       return
     }
-    const { buffer, offset: begin } = placeOf(memory)
+    const { buffer, offset: begin } = placeToWrite(memory)
     const whole = byteLength & ~3
     if (whole > 0) {
       // Dawn sees no memory that threads share, and would end the process.
@@ -357,8 +362,10 @@ export class Device {
   /** Nanoseconds from a clock's first point to each of them. Every one must have been set. */
   async readClock(clock: Clock): Promise<number[]> {
     const recorder = this.record()
-    const buffer = recorder.resolve(clock)
-    const [column] = await this.submitAndRead(recorder, [{ buffer, bytes: clock.stamps * STAMP_BYTES }])
+    recorder.resolve(clock)
+    const [column] = await this.submitAndRead(recorder, [
+      { buffer: clock.resolved, bytes: clock.stamps * STAMP_BYTES },
+    ])
     const points = new BigUint64Array(column.buffer, column.byteOffset, clock.stamps)
     return Array.from(points, (point) => Number(point - points[0]!))
   }

@@ -9,6 +9,13 @@ export type Buffers = Readonly<Record<string, DeviceMemory | undefined>>
 /** The parameters of a dispatch: those members of `Params` that the kernel looks at, whatever others there are beside. */
 export type Params = Readonly<Record<string, number>>
 
+/** The buffers and parameters that a kernel looks at in one dispatch. */
+export interface BoundKernel {
+  /** In the order of its bindings. */
+  readonly memory: readonly DeviceMemory[]
+  readonly immediates: Uint32Array<ArrayBuffer> | undefined
+}
+
 /** Makes a kernel's pipeline when others have had their turn. */
 export type InTurn = (make: () => Promise<void>) => Promise<void>
 
@@ -66,14 +73,25 @@ export class Kernel {
   }
 
   /**
-   * Has the next dispatch of a pass run it.
+   * What a dispatch is recorded with.
    * @param first number of the first workgroup
    */
-  setOn(pass: GPUComputePassEncoder, buffers: Buffers, params: Params, first: number): void {
+  bound(buffers: Buffers, params: Params, first: number): BoundKernel {
+    const { bindings, immediates } = this.#linked
+    const memory = bindings.map(({ name }) => {
+      const bound = buffers[name]
+      if (bound === undefined) throw this.#refusal(`needs the buffer ${name}`)
+      return bound
+    })
+    return { memory, immediates: immediates > 0 ? this.#paramBlock(params, first) : undefined }
+  }
+
+  /** Has the next dispatch of a pass run it. */
+  setOn(pass: GPUComputePassEncoder, { memory, immediates }: BoundKernel): void {
     this.#pipeline ??= this.#device.createComputePipeline(this.#description())
     pass.setPipeline(this.#pipeline)
-    pass.setBindGroup(0, this.#bindGroup(buffers))
-    if (this.#linked.immediates > 0) pass.setImmediates(0, this.#paramBlock(params, first))
+    pass.setBindGroup(0, this.#bindGroup(memory))
+    if (immediates !== undefined) pass.setImmediates(0, immediates)
   }
 
   /** What fails for want of memory may succeed when it is dispatched, and says so if not. */
@@ -113,21 +131,21 @@ export class Kernel {
     return { label, layout: this.#device.createPipelineLayout(layouts), compute }
   }
 
-  /** The bind group over buffers. Making one costs more than a dispatch, so they are kept. */
-  #bindGroup(buffers: Buffers): GPUBindGroup {
+  /** The bind group over memory, where that is at the moment. Making one costs more than a dispatch, so they are kept. */
+  #bindGroup(memory: readonly DeviceMemory[]): GPUBindGroup {
     const { bindings, layout } = this.#linked
     let key = ''
-    for (const { name } of bindings) {
-      const memory = buffers[name]
-      if (memory === undefined) throw this.#refusal(`needs the buffer ${name}`)
-      key += `${memory instanceof PageRun ? memory.key : bufferNumber(memory)},`
+    for (const [i, bound] of memory.entries()) {
+      if (bound instanceof PageRun) {
+        if (bindings[i]!.access !== 'read') bound.noteWrite()
+        key += `${bound.key},`
+      } else {
+        key += `${bufferNumber(bound)},`
+      }
     }
     const made = this.#bindGroups.get(key)
     if (made !== undefined) return made
-    const entries = bindings.map(({ number, name }) => ({
-      binding: number,
-      resource: resourceOf(buffers[name]!),
-    }))
+    const entries = bindings.map(({ number }, i) => ({ binding: number, resource: resourceOf(memory[i]!) }))
     const group = this.#device.createBindGroup({ layout, entries })
     if (this.#bindGroups.size >= BIND_GROUPS_KEPT) this.#bindGroups.clear()
     this.#bindGroups.set(key, group)

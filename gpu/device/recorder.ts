@@ -1,7 +1,7 @@
-import { type DeviceMemory, placeOf } from '../memory/page-run.js'
+import { type DeviceMemory, placeOf, placeToWrite } from '../memory/page-run.js'
 import type { Clock } from './clock.js'
 import type { IdleTime } from './idle-time.js'
-import type { Buffers, Kernel, Params } from './kernel.js'
+import type { BoundKernel, Buffers, Kernel, Params } from './kernel.js'
 import type { Profiler } from './profiler.js'
 
 /** Invocations of a workgroup: the most that every adapter gives. `grid.wesl` has the same number. */
@@ -72,18 +72,19 @@ export interface RecordingDevice {
   check(): void
 }
 
-/** Records for the device's queue at once. Dispatches that follow each other share a compute pass. */
+/**
+ * Records for the device's queue at once. Nothing is encoded before `submit`, so that memory that is moved in between (`page-pool.ts`) is found where it
+ * is then. Dispatches that follow each other share a compute pass.
+ */
 export class DirectRecorder implements Recorder {
   readonly #device: RecordingDevice
-  readonly #encoder: GPUCommandEncoder
   readonly #profiler: Profiler | undefined
+  readonly #work: ((encoding: Encoding) => void)[] = []
   readonly #submitted: (() => void)[] = []
-  #pass: GPUComputePassEncoder | undefined
 
   /** @param profiler times every dispatch, if there is one */
   constructor(device: RecordingDevice, profiler?: Profiler) {
     this.#device = device
-    this.#encoder = device.gpu.createCommandEncoder()
     this.#profiler = profiler
   }
 
@@ -96,17 +97,11 @@ export class DirectRecorder implements Recorder {
   }
 
   /** Runs a part of the workgroups of a kernel that can be divided. More than a dimension holds are a multiple of that, unless they are the last ones. */
-  dispatchRange(kernel: Kernel, buffers: Buffers, params: Params, { first, count }: GroupRange): void {
-    if (count === 0) return
-    const profiler = this.#profiler
-    if (profiler !== undefined) {
-      this.#endPass()
-      this.#pass = this.#encoder.beginComputePass({ timestampWrites: profiler.passOf(kernel) })
-    }
-    this.#pass ??= this.#encoder.beginComputePass()
-    kernel.setOn(this.#pass, buffers, params, first)
-    const x = Math.min(count, this.#device.groupsPerDimension)
-    this.#pass.dispatchWorkgroups(x, Math.ceil(count / x))
+  dispatchRange(kernel: Kernel, buffers: Buffers, params: Params, range: GroupRange): void {
+    if (range.count === 0) return
+    // Who records may put other buffers into these names for what comes next.
+    const bound = kernel.bound(buffers, params, range.first)
+    this.#work.push((encoding) => encoding.dispatch(kernel, bound, range.count))
   }
 
   copy(
@@ -117,34 +112,22 @@ export class DirectRecorder implements Recorder {
     size: number,
   ): void {
     if (size === 0) return
-    const [from, to] = [placeOf(source), placeOf(target)]
-    if (from.buffer === to.buffer) {
-      const params = { count: size / 4, sourceWord: sourceOffset / 4, movedWord: targetOffset / 4 }
-      this.dispatch(this.#device.wordMover, { source, moved: target }, params, Math.ceil(params.count / 4))
-      return
-    }
-    this.#endPass()
-    const [begin, end] = [from.offset + sourceOffset, to.offset + targetOffset]
-    this.#encoder.copyBufferToBuffer(from.buffer, begin, to.buffer, end, size)
+    this.#work.push((encoding) => encoding.copy(source, sourceOffset, target, targetOffset, size))
   }
 
   clear(memory: DeviceMemory, offset = 0, size = memory.size - offset): void {
     if (size === 0) return
-    this.#endPass()
-    const { buffer, offset: begin } = placeOf(memory)
-    this.#encoder.clearBuffer(buffer, begin + offset, size)
+    this.#work.push((encoding) => encoding.clear(memory, offset, size))
   }
 
   /** Takes the device's time, as point `i` of a clock, once everything recorded and submitted so far is done. */
   stamp(clock: Clock, i: number): void {
-    this.#endPass()
-    clock.stamp(this.#encoder, i)
+    this.#work.push((encoding) => clock.stamp(encoding.betweenPasses(), i))
   }
 
   /** Makes a clock's points readable; see `Clock.resolve`. */
-  resolve(clock: Clock): GPUBuffer {
-    this.#endPass()
-    return clock.resolve(this.#encoder)
+  resolve(clock: Clock): void {
+    this.#work.push((encoding) => clock.resolve(encoding.betweenPasses()))
   }
 
   onSubmitted(call: () => void): void {
@@ -154,15 +137,68 @@ export class DirectRecorder implements Recorder {
   submitted(): undefined {}
 
   submit(): void {
-    this.#endPass()
-    this.#device.gpu.queue.submit([this.#encoder.finish()])
+    const encoding = new Encoding(this.#device, this.#profiler)
+    for (const encode of this.#work) encode(encoding)
+    this.#device.gpu.queue.submit([encoding.betweenPasses().finish()])
     this.#device.idleTime.noteSubmission()
     for (const call of this.#submitted) call()
     this.#device.check()
   }
+}
 
-  #endPass(): void {
+/** What is handed to the queue at one time, as it is being encoded. */
+class Encoding {
+  readonly #device: RecordingDevice
+  readonly #encoder: GPUCommandEncoder
+  readonly #profiler: Profiler | undefined
+  #pass: GPUComputePassEncoder | undefined
+
+  constructor(device: RecordingDevice, profiler: Profiler | undefined) {
+    this.#device = device
+    this.#encoder = device.gpu.createCommandEncoder()
+    this.#profiler = profiler
+  }
+
+  dispatch(kernel: Kernel, bound: BoundKernel, groups: number): void {
+    const profiler = this.#profiler
+    if (profiler !== undefined) {
+      const timestampWrites = profiler.passOf(kernel)
+      this.#pass = this.betweenPasses().beginComputePass({ timestampWrites })
+    }
+    this.#pass ??= this.#encoder.beginComputePass()
+    kernel.setOn(this.#pass, bound)
+    const x = Math.min(groups, this.#device.groupsPerDimension)
+    this.#pass.dispatchWorkgroups(x, Math.ceil(groups / x))
+  }
+
+  copy(
+    source: DeviceMemory,
+    sourceOffset: number,
+    target: DeviceMemory,
+    targetOffset: number,
+    size: number,
+  ): void {
+    const [from, to] = [placeOf(source), placeToWrite(target)]
+    if (from.buffer === to.buffer) {
+      const params = { count: size / 4, sourceWord: sourceOffset / 4, movedWord: targetOffset / 4 }
+      const { wordMover } = this.#device
+      const bound = wordMover.bound({ source, moved: target }, params, 0)
+      this.dispatch(wordMover, bound, Math.ceil(params.count / 4 / GROUP_SIZE))
+      return
+    }
+    const [begin, end] = [from.offset + sourceOffset, to.offset + targetOffset]
+    this.betweenPasses().copyBufferToBuffer(from.buffer, begin, to.buffer, end, size)
+  }
+
+  clear(memory: DeviceMemory, offset: number, size: number): void {
+    const { buffer, offset: begin } = placeToWrite(memory)
+    this.betweenPasses().clearBuffer(buffer, begin + offset, size)
+  }
+
+  /** The encoder, for what is in no compute pass. */
+  betweenPasses(): GPUCommandEncoder {
     this.#pass?.end()
     this.#pass = undefined
+    return this.#encoder
   }
 }

@@ -1,13 +1,13 @@
 /** Pages that nobody has, next to each other. */
-interface FreeRun {
-  first: number
-  pages: number
+export interface FreeRun {
+  readonly first: number
+  readonly pages: number
 }
 
 /** Which pages of a slab are free, by their numbers. */
 export class FreePages {
   /** In the order of their numbers; no two of them are next to each other. */
-  readonly #runs: FreeRun[]
+  readonly #runs: { first: number; pages: number }[]
   #free: number
 
   constructor(pages: number) {
@@ -19,24 +19,34 @@ export class FreePages {
     return this.#free
   }
 
+  /** In the order of their numbers. */
+  get runs(): readonly FreeRun[] {
+    return this.#runs
+  }
+
   /** Pages of the longest run. */
   get longest(): number {
     return this.#runs.reduce((most, { pages }) => Math.max(most, pages), 0)
   }
 
   /**
-   * Takes a run of pages from the shortest one that has so many, or, for an owner that is going to grow, from the longest one.
+   * Takes a run of pages from the first one that has so many, if it begins before a page.
    * @returns number of its first page; undefined where there is none
    */
-  take(pages: number, grows: boolean): number | undefined {
-    let found = -1
-    let length = 0
-    for (const [i, run] of this.#runs.entries()) {
-      if (run.pages < pages) continue
-      const isBetter = found < 0 || (grows ? run.pages > length : run.pages < length)
-      if (isBetter) [found, length] = [i, run.pages]
-    }
-    return found < 0 ? undefined : this.#takeFrom(found, pages)
+  takeFirst(pages: number, before = Number.POSITIVE_INFINITY): number | undefined {
+    const found = this.#runs.findIndex((run) => run.pages >= pages)
+    return found < 0 || this.#runs[found]!.first >= before ? undefined : this.#takeFrom(found, pages)
+  }
+
+  /** As `takeFirst`, from the longest one, for an owner that is going to grow. */
+  takeLongest(pages: number): number | undefined {
+    const { longest } = this
+    return longest < pages
+      ? undefined
+      : this.#takeFrom(
+          this.#runs.findIndex((run) => run.pages === longest),
+          pages,
+        )
   }
 
   /** Takes the pages from number `first` on, if all of them are free. */

@@ -1,8 +1,8 @@
 import { PAGE_BYTES, type Pages, type Slab } from './slab.js'
 
 /**
- * Device memory of one owner that is a run of a slab's pages (`page-pool.ts`). Its pool moves it where it cannot grow, and where its slab is to be
- * emptied: what is recorded next finds it there.
+ * Device memory of one owner that is a run of a slab's pages (`page-pool.ts`). Its pool moves it where it cannot grow, and where free pages are to come
+ * together: what is submitted next finds it there, whenever it was recorded.
  */
 export class PageRun {
   readonly label: string
@@ -10,6 +10,7 @@ export class PageRun {
   #pages: Pages
   #size: number
   #key: string
+  #writes = 0
 
   /** @param giveBack called when its owner has no more use for it */
   constructor(label: string, pages: Pages, size: number, giveBack: (run: PageRun) => void) {
@@ -46,6 +47,16 @@ export class PageRun {
     return this.#key
   }
 
+  /** How often work was submitted that may write to it. */
+  get writes(): number {
+    return this.#writes
+  }
+
+  /** Called for what is submitted. */
+  noteWrite(): void {
+    this.#writes++
+  }
+
   /** Called by its pool when it has other pages. */
   settle(pages: Pages, size: number): void {
     this.#pages = pages
@@ -69,4 +80,10 @@ export type DeviceMemory = GPUBuffer | PageRun
 /** The buffer that memory lies in, and where it begins there. */
 export function placeOf(memory: DeviceMemory): Pick<PageRun, 'buffer' | 'offset'> {
   return memory instanceof PageRun ? memory : { buffer: memory, offset: 0 }
+}
+
+/** As `placeOf`, of what is to be written to. */
+export function placeToWrite(memory: DeviceMemory): Pick<PageRun, 'buffer' | 'offset'> {
+  if (memory instanceof PageRun) memory.noteWrite()
+  return placeOf(memory)
 }

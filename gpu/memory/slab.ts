@@ -34,8 +34,6 @@ export class Slab {
   readonly free: FreePages
   /** What is handed out. */
   readonly runs = new Set<PageRun>()
-  /** While it is being emptied: free pages of its sort that were scattered when that began, and changes that its pool had seen by then. */
-  closing: { readonly scattered: number; readonly changes: number } | undefined
   /** Gives it back when it is long unused. */
   unusedTimer: NodeJS.Timeout | undefined
   /** Pages that were handed out at any time: those behind them are zero. */
@@ -47,11 +45,6 @@ export class Slab {
     this.buffer = buffer
     this.pages = pagesFor(buffer.size)
     this.free = new FreePages(this.pages)
-  }
-
-  /** Whether it is being emptied: it takes no more runs. */
-  get isClosing(): boolean {
-    return this.closing !== undefined
   }
 
   /** Notes that pages are handed out; how many of them somebody had before. */

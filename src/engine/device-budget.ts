@@ -1,5 +1,4 @@
 import { DeviceFull } from '../../gpu/device/device-full.js'
-import type { PageRun } from '../../gpu/memory/page-run.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 
 interface Waiting {
@@ -13,8 +12,6 @@ export abstract class Pageable {
   abstract readonly deviceBytes: number
   /** Bytes of these that a use may add without `settle`. Asked after each use, so that it must take no time. */
   abstract readonly derivedBytes: number
-  /** Pages that may be moved while nobody uses it. */
-  abstract readonly movableRuns: Iterable<PageRun>
   /** Gives its device memory back. If that fails it has all that it had. */
   abstract pageOut(): Promise<void>
   /** Takes device memory again. If that fails it is as it was. */
@@ -60,11 +57,6 @@ export class DeviceBudget {
   /** Bytes that the members have, with what those that are coming were promised. */
   get bytes(): number {
     return this.#bytes
-  }
-
-  /** Pages that may be moved at the moment: those of members that nobody uses. */
-  *movableRuns(): Iterable<PageRun> {
-    for (const member of this.#recent) if (isIdle(member)) yield* member.movableRuns
   }
 
   /** Takes up a member that is here. */

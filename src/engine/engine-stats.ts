@@ -1,4 +1,4 @@
-import type { SlabFigures } from '../../gpu/memory/page-pool.js'
+import type { SlabFigures } from '../../gpu/memory/slab-set.js'
 import type { BackupProgress, IndexStats } from '../../protocol/replies.js'
 import type { QueryFigures } from '../query/queries.js'
 import type { RelationFacts } from './named-relation.js'

@@ -293,7 +293,6 @@ export class Engine extends Catalog {
   }
 
   async #prepare(device: Device): Promise<void> {
-    device.pages.keepTogether(() => this.host.budget.movableRuns())
     await this.#selectionCosts.load(device)
   }
 

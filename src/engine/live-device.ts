@@ -1,5 +1,5 @@
 import type { AdapterFacts, Device } from '../../gpu/device/device.js'
-import type { SlabFigures } from '../../gpu/memory/page-pool.js'
+import type { SlabFigures } from '../../gpu/memory/slab-set.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { type PageOwner, type SlabMap, slabMaps } from './slab-map.js'
 

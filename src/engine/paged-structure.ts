@@ -166,10 +166,6 @@ export class PagedStructure<S extends DeviceStructure> extends Pageable implemen
     return this.#place.structure?.runs ?? []
   }
 
-  get movableRuns(): readonly PageRun[] {
-    return this.#place.structure?.background === undefined ? this.runs : []
-  }
-
   get derivedBytes(): number {
     return this.#place.structure?.derivedBytes ?? 0
   }

@@ -18,6 +18,8 @@ const SHAPES = (['css', 'prefix'] as const).map((structure) =>
 /** Far more than the test's indexes take: half of it stays free. */
 const RESERVE = 2 ** 28
 
+const MEBI = 2 ** 20
+
 /** Keys from `first` on, none of which is near the one before it. */
 function numbers(first: number, count: number): Uint8Array {
   return asBytes(BigUint64Array.from({ length: count }, (_, i) => BigInt((first + i) * 0x9e37_79b1)))
@@ -64,6 +66,49 @@ t.test('regions grow, shrink and go in any order, and hold what was written', as
   }
   t.equal(takenBytes(device), 0)
 })
+
+for (const isWritten of [false, true])
+  t.test(
+    `a long region moves part by part${isWritten ? ', and keeps what is written meanwhile' : ''}`,
+    async (t) => {
+      const device = await openDevice(t)
+      device.pages.keepReserve(128 * MEBI)
+      const isStocked = () =>
+        device.pages.figures().some(({ sort, bytes }) => sort === 'tree' && bytes >= 128 * MEBI)
+      while (!isStocked()) await new Promise((resolve) => setTimeout(resolve, 20))
+      const create = async (mebi: number) => {
+        const words = (mebi * MEBI) / 4
+        const region = await Region.create(device, 'tree', `${mebi} MiB`, 1, words)
+        region.take(words)
+        return region
+      }
+      const regions = [await create(40), await create(36), await create(36), await create(4)] as const
+      const [, long, , short] = regions
+      const content = Uint32Array.from({ length: long.records }, (_, i) => Math.imul(i, 0x9e37_79b1))
+      device.upload(long.buffer, asBytes(content))
+      device.upload(short.buffer, asBytes(content.subarray(0, short.records)))
+      const before = long.buffer.offset
+      regions[0].destroy()
+      regions[2].destroy()
+      const scattered = () =>
+        device.pages.figures().reduce((sum, { scatteredBytes }) => sum + scatteredBytes, 0)
+      t.ok(scattered() > 32 * MEBI)
+      for (let turn = 1; long.buffer.offset === before; turn++) {
+        // By then some of it has been copied.
+        if (isWritten && turn === 3) {
+          content[0] = turn
+          device.upload(long.buffer, asBytes(content.subarray(0, 1)))
+        }
+        await device.workDone()
+      }
+      for (const { buffer, records } of [long, short]) {
+        const words = await device.readWords(buffer, records)
+        const wanted = content.subarray(0, records)
+        if (records === short.records) wanted[0] = 0
+        t.ok(words.every((word, i) => word === wanted[i]))
+      }
+    },
+  )
 
 t.test('a region grows where it lies as long as the pages behind it are free', async (t) => {
   const device = await openDevice(t)

@@ -11,7 +11,6 @@ class Fake extends Pageable {
   pagedIn = 0
   failure: Error | undefined
   derivedBytes = 0
-  movableRuns = []
   deviceBytes: number
 
   constructor(deviceBytes: number) {
