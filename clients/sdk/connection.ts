@@ -55,6 +55,9 @@ const SENDS: { readonly [O in Op]?: number } = {
   append: 2,
 }
 
+/** Not one for each connection: so a snapshot of another client names nothing that this one has open. */
+let nextVersion = 1
+
 /** A client's lasting connection: links to the server one after the other, and the calls that outlive them. */
 export class Connection {
   /** Resolves when the client is closed for good: with what it gave up on, if it has. */
@@ -89,7 +92,6 @@ export class Connection {
   #server: ReplyFields['hello'] | undefined
   #nextId = FIRST_ID
   #nextWriteId = 1
-  #nextVersion = 1
 
   /** @throws WarpdexError when the first attempt fails */
   static async open(url: string, options: ConnectOptions): Promise<Connection> {
@@ -120,7 +122,7 @@ export class Connection {
 
   /** A number for a read version that was not used before. */
   newVersion(): number {
-    return this.#nextVersion++
+    return nextVersion++
   }
 
   /** Gives a read version up. Where the server does not hear of it, it ends by itself. */

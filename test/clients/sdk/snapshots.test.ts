@@ -117,8 +117,12 @@ t.test('the first page of a scan, and what else there is at its moment', async (
 })
 
 t.test('what is closed, or no snapshot, is refused', async (t) => {
-  const { client, numbers } = await prepared(t)
+  const { url, client, numbers } = await prepared(t)
   const snapshot = await client.snapshot()
+  const other = await connect(url)
+  t.teardown(() => other.close())
+  const own = await other.snapshot()
+  await t.rejects(numbers.get(1, { snapshot: own }), { code: 'VERSION_GONE' }, 'that of another client')
   await snapshot.close()
   await snapshot.close()
   await t.rejects(numbers.get(1, { snapshot }), { code: 'BAD_REQUEST', message: /the snapshot is closed/ })
