@@ -1,10 +1,12 @@
-import { WarpdexError } from '../../protocol/errors.js'
+import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import type { Sections } from '../../protocol/frame.js'
 import { packQuery } from '../../protocol/query/constant-lists.js'
 import type { QueryExplanation } from '../../protocol/query/explanation.js'
 import { parseColumns, type RelationDefinition, type RelationInfo } from '../../protocol/relation.js'
+import type { AppendedRows } from '../../protocol/relation-batch.js'
 import type { BackupInfo, ReplyFields, SnapshotInfo } from '../../protocol/replies.js'
 import type { IndexDefinition, KeyType, PayloadKind } from '../../protocol/types.js'
+import { writeParts } from './atomic-write.js'
 import {
   ANYTHING,
   CALL_OPTIONS,
@@ -26,13 +28,17 @@ import {
   DEFINITION_FIELDS,
   DROP_OPTIONS,
   type DropOptions,
+  FIND_OPTIONS,
+  type FindOptions,
   layoutOf,
+  traversalOf,
 } from './options.js'
 import { checkQuery, type Query } from './query/query.js'
 import { QueryResult } from './query/query-result.js'
 import { Index } from './remote-index.js'
-import { Relation } from './remote-relation.js'
+import { Relation, RowBatch } from './remote-relation.js'
 import { SNAPSHOT_OPTIONS, Snapshot, type SnapshotOptions } from './snapshot.js'
+import { WriteBatch } from './write-batch.js'
 
 /**
  * Connects to a server.
@@ -231,6 +237,30 @@ export class Client {
   }
 
   /**
+   * Writes batches of several indexes, and rows of relations, all or none, and only if all is as they expect: nobody ever sees a part of it. They go
+   * out in one request, and each index or relation has one of them.
+   *
+   * @param batches such as `[orders.batch().put(1, 2), stock.batch().expect('tea', { payload: 7 }), log.batch(rows)]`
+   * @returns for each batch a ResultCode for each item, or where its rows are
+   * @throws WarpdexError also `CONDITION_FAILED` where a key is not as expected: the error's `item` is the number of the `expect` among all
+   */
+  async write<const B extends readonly (WriteBatch<never, never> | RowBatch)[]>(
+    batches: B,
+    options: FindOptions = {},
+  ): Promise<{ readonly [I in keyof B]: B[I]['part']['index'] extends string ? Uint8Array : AppendedRows }> {
+    checkOptions(options, FIND_OPTIONS, 'write')
+    if (!Array.isArray(batches) || !batches.every(isBatch))
+      throw badRequest('write takes a list of batches, as index.batch() and relation.batch(rows) give them')
+    const parts = batches.map(({ part }) => part)
+    const bounds = this.#connection.bounds(options)
+    const results = await writeParts(this.#connection, parts, traversalOf(options), bounds)
+    // Each is that of its batch.
+    return results as unknown as {
+      [I in keyof B]: B[I]['part']['index'] extends string ? Uint8Array : AppendedRows
+    }
+  }
+
+  /**
    * Opens a moment of all indexes, with what was written by calls that were made before: reads that name it as `snapshot` see it, whatever is
    * written later.
    *
@@ -345,4 +375,8 @@ export class Client {
     }
     return (await this.#connection.request(op, fields, sections, bounds)).fields
   }
+}
+
+function isBatch(value: unknown): value is WriteBatch<KeyType, PayloadKind> | RowBatch {
+  return value instanceof WriteBatch || value instanceof RowBatch
 }

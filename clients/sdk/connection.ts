@@ -53,6 +53,7 @@ const SENDS: { readonly [O in Op]?: number } = {
   write: 2,
   load: 2,
   append: 2,
+  batch: 2,
 }
 
 /** Not one for each connection: so a snapshot of another client names nothing that this one has open. */

@@ -155,9 +155,10 @@ export class IndexCalls {
  * After these the index is opened anew: a handle means nothing once its index is dropped, and who may not see all names is not told whether
  * it does.
  */
-const REOPENING: readonly ErrorCode[] = ['INDEX_CHANGED', 'UNKNOWN_INDEX', 'UNAUTHORISED']
+export const REOPENING: readonly ErrorCode[] = ['INDEX_CHANGED', 'UNKNOWN_INDEX', 'UNAUTHORISED']
 
-function isSame(one: IndexHandle, other: IndexHandle): boolean {
+/** Whether one index is meant, under one name. */
+export function isSame(one: IndexHandle, other: IndexHandle): boolean {
   return one.handle === other.handle && one.generation === other.generation
 }
 

@@ -86,7 +86,7 @@ export {
 } from './query/value.js'
 export type { RangeEntry, Ranges, RangesOptions, RangesPage } from './range-scan.js'
 export type { Index } from './remote-index.js'
-export type { ReadOptions, Relation, RelationRows } from './remote-relation.js'
+export type { ReadOptions, Relation, RelationRows, RowBatch } from './remote-relation.js'
 export type {
   Entries,
   GetAllResult,
@@ -106,5 +106,5 @@ export type {
 } from './results.js'
 export type { FirstPage, Scan, ScanOptions } from './scan.js'
 export type { ReadAtOptions, Snapshot, SnapshotOptions } from './snapshot.js'
-export type { WriteBatch } from './write-batch.js'
+export type { Expected, WriteBatch } from './write-batch.js'
 export { BatchError } from './writes.js'

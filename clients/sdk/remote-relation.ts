@@ -1,6 +1,6 @@
 import type { RecordBatch, Table } from 'apache-arrow'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
-import type { Sections } from '../../protocol/frame.js'
+import { encodeFrame, type Sections } from '../../protocol/frame.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { ControlOp } from '../../protocol/messages.js'
 import type { ColumnDefinition, RelationDefinition } from '../../protocol/relation.js'
@@ -18,6 +18,7 @@ import { shown } from '../../protocol/shown.js'
 import type { TreeLayout } from '../../protocol/traversal.js'
 import type { KeyType } from '../../protocol/types.js'
 import { arrowInput, toArrow } from './arrow.js'
+import type { AtomicPart } from './atomic-write.js'
 import {
   type Bounds,
   CALL_OPTIONS,
@@ -99,6 +100,11 @@ export class Relation {
   async appendArrow(source: Table | RecordBatch, options: CallOptions = {}): Promise<AppendedRows> {
     checkOptions(options, CALL_OPTIONS, 'appendArrow')
     return this.#append((definition) => arrowInput(source, definition), options)
+  }
+
+  /** Rows to be added at the end by `Client.write`, together with other writes; they go out in one request. */
+  batch(input: RelationInput): RowBatch {
+    return new RowBatch(this.#connection, this.name, this.#definition, input)
   }
 
   /**
@@ -225,6 +231,41 @@ function valuesOf({ columns, batch }: Page): RelationRows {
 }
 
 const NO_VALUES = { values: new Uint8Array(0) }
+
+/** Rows for one relation. */
+export class RowBatch {
+  /** For those who write it. */
+  readonly part: AtomicPart & { readonly index: undefined }
+
+  constructor(
+    connection: Connection,
+    relation: string,
+    definition: RememberedAnswer<RelationDefinition>,
+    input: RelationInput,
+  ) {
+    let known: RelationDefinition | undefined
+    this.part = {
+      connection,
+      index: undefined,
+      items: 0,
+      learn: async (bounds) => {
+        known = await definition.get(bounds)
+      },
+      frames: () => (known === undefined ? [] : [appendFrame(relation, input, known)]),
+      learnAgain: async ({ code }) => {
+        if (DEFINITION_ERRORS.includes(code)) definition.forget()
+        return false
+      },
+    }
+  }
+}
+
+function appendFrame(relation: string, input: RelationInput, definition: RelationDefinition): Uint8Array {
+  const rows = inputRows(input, definition)
+  const batch = packBatch(input, definition)
+  const fields = { id: 0, op: 'append', relation, rows, columns: [...batch.columns.keys()] }
+  return encodeFrame(fields, sectionsOfBatch(batch, definition.columns))
+}
 
 const DEFINITION_ERRORS: readonly string[] = ['UNKNOWN_RELATION', 'BAD_REQUEST']
 

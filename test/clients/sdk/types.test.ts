@@ -81,6 +81,12 @@ export async function wrongTypes(client: Client): Promise<void> {
   await numbers.putMany([1], new BigUint64Array(1))
   // @ts-expect-error a number as a payload of bytes
   await texts.batch().put('a', 1)
+  const [codes, rows] = await client.write([texts.batch().put('a', 'b'), client.relation('r').batch({})])
+  void [codes.length, rows.first]
+  // @ts-expect-error rows get places, not codes
+  void rows.length
+  // @ts-expect-error an expectation of a payload of another kind
+  await texts.batch().expect('a', { payload: 1 })
   // @ts-expect-error a payload of another kind
   await texts.delete('a', { payload: 5 })
   // @ts-expect-error payloads of another kind
