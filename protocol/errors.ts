@@ -23,6 +23,7 @@ export const ERROR_CODES = [
   'KEY_EXISTS',
   'VERSION_GONE',
   'CONDITION_FAILED',
+  'POSITION_GONE',
 ] as const
 
 export type ErrorCode = (typeof ERROR_CODES)[number]

@@ -139,6 +139,10 @@ export const LIMITS = {
    * the host, which has to have room for them, too.
    */
   versionBytes: 16_384 * MIB,
+  /** Bytes of changes in one reply of a feed, unless a single batch has more. */
+  watchBytes: 4 * MIB,
+  /** Seconds for which a request waits for a change: it is asked again then, so that whoever waits is known to be there. */
+  watchSeconds: 20,
   /** Operators of one query: far more than anyone writes, and each takes steps of its own on the device. */
   queryNodes: 256,
   /** Levels of a query's operators and expressions, which are gone through by recursion. */

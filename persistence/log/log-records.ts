@@ -2,7 +2,7 @@ import { aligned, asBytes, type Column, type CutColumn } from '../../protocol/co
 import type { ColumnValues, RelationBatch } from '../../protocol/relation-batch.js'
 import type { WriteColumns } from '../../protocol/request-columns.js'
 import { WriteOp } from '../../protocol/types.js'
-import { decodeRecord, encodeRecord, numberOf, RecordKind } from '../disk/record.js'
+import { decodeRecord, encodeRecord, numberOf, RecordKind, type StoredRecord } from '../disk/record.js'
 import type { WriteOutcome } from './write-outcomes.js'
 
 /** The payloads of one batch: row firstRow + i is number i. */
@@ -16,6 +16,8 @@ export interface PayloadSegment extends CutColumn {
  * row id and content hash, so that replay needs no bytes. Checksums of columns (`checksums.ts`) are a record's longest step where they are not known.
  */
 export interface LogRecord extends WriteColumns {
+  /** Bit i of byte i >> 3 is clear where item i has changed nothing; absent where all have changed something. */
+  readonly changed?: Uint8Array | undefined
   readonly segment?: PayloadSegment | undefined
   /** Outcomes of the clients' writes that the batch is made of. */
   readonly outcomes?: readonly WriteOutcome[] | undefined
@@ -26,6 +28,8 @@ export interface StoredBatch {
   readonly ops: WriteOp | Uint8Array
   readonly keys: Pick<Column, 'bytes' | 'offsets'>
   readonly payloads: Uint8Array | undefined
+  /** As of `LogRecord`. */
+  readonly changed?: Uint8Array | undefined
   /** What is deleted in the place of items, of which there are none then. */
   readonly range?: LoggedRange | undefined
 }
@@ -52,43 +56,55 @@ export interface AppendRecord {
 
 /** What the sections of a batch's record are; its meta object. */
 interface BatchMeta {
+  /** Bytes of all records of the index before it, with the payloads that were stored beside them. */
+  readonly start?: number
   /** Of the deletion of a range, which has nothing else: which of its ends there are, and which do not belong to it. */
   readonly range?: Readonly<Record<'from' | 'to' | 'fromExclusive' | 'toExclusive', boolean>>
   /** The kind of all items; without it the first section holds one byte an item. */
   readonly op?: WriteOp
   /** Whether a section after the keys holds payloads. */
   readonly payloads: boolean
-  /** Whether the last section holds the keys' offsets. */
+  /** Whether the section after those holds the keys' offsets. */
   readonly keyOffsets?: boolean
+  /** Whether the last section tells which items have changed something. */
+  readonly changed?: boolean
 }
 
-/** @param allocate gives the record's buffer, of so many bytes */
+/**
+ * @param start bytes of all records before it
+ * @param allocate gives the record's buffer, of so many bytes
+ */
 export function encodeBatch(
   key: Buffer,
-  { ops, keys, payloads }: LogRecord,
+  { ops, keys, payloads, changed }: LogRecord,
+  start: number,
   allocate: (bytes: number) => Buffer,
 ): Buffer {
   const isMixed = typeof ops !== 'number'
   const meta: BatchMeta = {
+    start,
     ...(isMixed ? {} : { op: ops }),
     payloads: payloads !== undefined,
     ...(keys.offsets && { keyOffsets: true }),
+    ...(changed && { changed: true }),
   }
   const columns = [...(isMixed ? [{ bytes: ops }] : []), keys, ...(payloads ? [payloads] : [])]
   const sections = columns.map(({ bytes }) => bytes)
   if (keys.offsets !== undefined) sections.push(asBytes(keys.offsets))
+  if (changed !== undefined) sections.push(changed)
   const known = columns.map(({ checksum }: Partial<Column>) => checksum)
   return encodeRecord(RecordKind.write, key, meta, sections, allocate, known)
 }
 
-/** @param allocate as of `encodeBatch` */
+/** Its parameters are as of `encodeBatch`. */
 export function encodeRange(
   key: Buffer,
   { from, to, fromExclusive = false, toExclusive = false }: LoggedRange,
+  start: number,
   allocate: (bytes: number) => Buffer,
 ): Buffer {
   const range = { from: from !== undefined, to: to !== undefined, fromExclusive, toExclusive }
-  const meta: BatchMeta = { payloads: false, range }
+  const meta: BatchMeta = { start, payloads: false, range }
   return encodeRecord(RecordKind.write, key, meta, [from ?? [], to ?? []].flat(), allocate)
 }
 
@@ -97,9 +113,18 @@ export function describeLogRecord(key: Buffer): string {
   return `the log record of index ${key.readUInt32BE(0)} at position ${numberOf(key)}`
 }
 
+function decodeWrite(key: Buffer, value: Buffer): StoredRecord<BatchMeta> {
+  return decodeRecord(RecordKind.write, key, value, describeLogRecord(key))
+}
+
+/** Bytes of all records before that of a batch. @throws WarpdexError `DAMAGED_FILE` */
+export function startOfBatch(key: Buffer, value: Buffer): number {
+  return decodeWrite(key, value).meta.start ?? 0
+}
+
 /** @throws WarpdexError `DAMAGED_FILE` */
 export function decodeBatch(key: Buffer, value: Buffer): StoredBatch {
-  const { meta, sections } = decodeRecord<BatchMeta>(RecordKind.write, key, value, describeLogRecord(key))
+  const { meta, sections } = decodeWrite(key, value)
   if (meta.range !== undefined) {
     const { from, to, fromExclusive, toExclusive } = meta.range
     const ends = { from: from ? sections[0] : undefined, to: to ? sections.at(-1) : undefined }
@@ -107,11 +132,13 @@ export function decodeBatch(key: Buffer, value: Buffer): StoredBatch {
     return { ...nothing, range: { ...ends, fromExclusive, toExclusive } }
   }
   const [keys, ...others] = meta.op === undefined ? sections.slice(1) : sections
+  const changed = meta.changed === true ? others.pop() : undefined
   const keyOffsets = meta.keyOffsets === true ? others.pop() : undefined
   return {
     ops: meta.op ?? sections[0],
     keys: { bytes: keys, offsets: keyOffsets && aligned(keyOffsets, Uint32Array) },
     payloads: meta.payloads ? others[0] : undefined,
+    changed,
   }
 }
 

@@ -1,3 +1,4 @@
+import { aligned } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type Change, type Committer, type Keyspace, valueBytes } from '../disk/committer.js'
@@ -15,6 +16,7 @@ import {
   type LogRecord,
   type RangeRecord,
   type StoredBatch,
+  startOfBatch,
 } from './log-records.js'
 import { SpareBuffers } from './spare-buffers.js'
 import { checkOutcome, type WriteOutcome, type WriteOutcomes } from './write-outcomes.js'
@@ -35,6 +37,8 @@ export type AppendEntry = Pick<AppendRecord, 'batch'> & LogPosition
 
 /** Records that one transaction removes. */
 const REMOVALS = 4096
+/** Records that are brought into memory at a time. */
+const PREFETCHED = 64
 
 /** A record as it is stored. */
 interface StoredValue {
@@ -67,7 +71,14 @@ interface Positions {
   last: number
   /** The last position that has been given out. */
   reserved: number
+  /** Bytes of all records that were ever given out, with the payloads beside them; known once that was asked for. */
+  bytes: number | undefined
+  /** Those of the records that are kept and that no snapshot needs. */
+  retainedBytes: number
 }
+
+/** Told of an index, or relation, whose log has grown. */
+type OnGrowth = (index: number) => void
 
 /**
  * The ordered write batches of every index and relation, under its id and their position: with the snapshots they are the truth that everything
@@ -81,6 +92,8 @@ export class WriteLog {
   readonly #positions = new Map<number, Positions>()
   /** One that is being written to the disk, and one that is being filled. */
   readonly #buffers = new SpareBuffers(2)
+  /** Told when a record is durable. */
+  onGrowth: OnGrowth = () => {}
 
   constructor(committer: Committer, keyspace: Keyspace, payloads: PayloadStore, outcomes: WriteOutcomes) {
     this.#committer = committer
@@ -99,6 +112,8 @@ export class WriteLog {
       first: first === undefined ? 1 : numberOf(first),
       last: lastPosition,
       reserved: lastPosition,
+      bytes: undefined,
+      retainedBytes: 0,
     })
   }
 
@@ -136,8 +151,9 @@ export class WriteLog {
       staged.flatMap(({ outcomes }) => outcomes),
     )
     // From here on nothing may go wrong but the disk, after whose failure all of this is taken back.
-    for (const { index, positions, position, segments } of staged) {
+    for (const { index, positions, position, segments, changes } of staged) {
       positions.reserved = position
+      if (positions.bytes !== undefined) positions.bytes += valueBytes(changes)
       if (segments.length > 0) this.#payloads.reserve(index, segments)
     }
     const changes = staged.flatMap(({ index, position, outcomes, changes: own }) => [
@@ -148,6 +164,7 @@ export class WriteLog {
       for (const { index, positions, position, segments } of staged) {
         positions.last = position
         if (segments.length > 0) this.#payloads.add(index, segments)
+        this.onGrowth(index)
       }
     })
     return staged.map(({ position, value }) => {
@@ -164,7 +181,8 @@ export class WriteLog {
     outcomes.forEach(checkOutcome)
     const position = positions.reserved + 1
     const key = numberedKey(index, position)
-    const value = encoded(key, record, (bytes) => this.#buffers.take(bytes))
+    const start = 'batch' in record ? 0 : this.#bytesOf(index, positions)
+    const value = encoded(key, record, start, (bytes) => this.#buffers.take(bytes))
     const segment = 'segment' in record ? record.segment : undefined
     const segments = segment === undefined ? [] : this.#payloads.cut(index, segment)
     const changes = [{ keyspace: this.#keyspace, key, value }, ...segments.map(({ change }) => change)]
@@ -182,6 +200,12 @@ export class WriteLog {
     }
   }
 
+  /** Has another thread bring the records after a position into memory: a read that waits for the disk would hold up all else in this one. */
+  async prefetch(index: number, after: number): Promise<void> {
+    const count = Math.min(this.#of(index).last - after, PREFETCHED)
+    await this.#keyspace.prefetch(Array.from({ length: count }, (_, i) => numberedKey(index, after + 1 + i)))
+  }
+
   /** As `read`, of a relation. */
   async *readAppends(relation: number, after: number): AsyncGenerator<AppendEntry> {
     for (const { key, value, position } of this.#values(relation, after)) {
@@ -194,26 +218,82 @@ export class WriteLog {
     if (after < last && after + 1 < first) {
       throw damaged(`the log of index ${index} begins at position ${first}; position ${after + 1} is missing`)
     }
-    for (let position = after + 1; position <= last; position++) {
-      const key = numberedKey(index, position)
-      const value = this.#keyspace.getBinary(key)
-      if (value === undefined) throw damaged(`${describeLogRecord(key)} is missing`)
-      yield { key, value, position }
-    }
+    for (let position = after + 1; position <= last; position++) yield this.#value(index, position)
   }
 
-  /** Removes the records up to a position. The last record always stays, so that positions go on from it. */
-  async trim(index: number, through: number): Promise<void> {
+  #value(index: number, position: number): StoredValue {
+    const key = numberedKey(index, position)
+    const value = this.#keyspace.getBinary(key)
+    if (value === undefined) throw damaged(`${describeLogRecord(key)} is missing`)
+    return { key, value, position }
+  }
+
+  /**
+   * Removes the records up to a position, but for the newest ones that have so many bytes. The last record always stays, so that positions go on
+   * from it.
+   */
+  async trim(index: number, through: number, retainedBytes = 0): Promise<void> {
     const positions = this.#of(index)
-    const limit = Math.min(through, positions.last - 1)
-    while (positions.first <= limit) {
-      const next = Math.min(positions.first + REMOVALS, limit + 1)
-      const keys = Array.from({ length: next - positions.first }, (_, i) =>
-        numberedKey(index, positions.first + i),
-      )
-      await this.#committer.commit(keys.map((key) => ({ keyspace: this.#keyspace, key })))
+    const { first, last } = positions
+    const retained = retainedBytes > 0 ? this.#firstOfLast(index, positions, retainedBytes) : last
+    const limit = Math.min(through, last - 1, retained - 1)
+    for (let from = first; from <= limit; from += REMOVALS) {
+      const next = Math.min(from + REMOVALS, limit + 1)
+      const keys = Array.from({ length: next - from }, (_, i) => numberedKey(index, from + i))
+      // Nobody may read what is about to go.
       positions.first = next
+      await this.#committer.commit(keys.map((key) => ({ keyspace: this.#keyspace, key })))
     }
+    if (retainedBytes === 0) return
+    const needed = Math.min(through + 1, last)
+    positions.retainedBytes =
+      needed <= positions.first ? 0 : this.#start(index, needed) - this.#start(index, positions.first)
+  }
+
+  /** Bytes of records of all indexes that are kept and that no snapshot needs. */
+  get retainedBytes(): number {
+    let bytes = 0
+    for (const positions of this.#positions.values()) bytes += positions.retainedBytes
+    return bytes
+  }
+
+  /** The first of the last records that have at most so many bytes together. */
+  #firstOfLast(index: number, positions: Positions, bytes: number): number {
+    const least = this.#bytesOf(index, positions) - bytes
+    let { first: low, last: high } = positions
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2)
+      if (this.#start(index, middle) >= least) high = middle
+      else low = middle + 1
+    }
+    return low
+  }
+
+  #bytesOf(index: number, positions: Positions): number {
+    const { last, bytes } = positions
+    if (bytes !== undefined) return bytes
+    positions.bytes = last === 0 ? 0 : this.#start(index, last) + this.#value(index, last).value.length
+    return positions.bytes
+  }
+
+  /** Bytes of all records before one. */
+  #start(index: number, position: number): number {
+    const { key, value } = this.#value(index, position)
+    return startOfBatch(key, value)
+  }
+
+  /**
+   * The first row of payloads of kind `bytes` that a record which is kept may refer to.
+   * @throws WarpdexError `DAMAGED_FILE`
+   */
+  firstRow(index: number): number {
+    for (const { key, value } of this.#values(index, this.#of(index).first - 1)) {
+      const { payloads } = decodeBatch(key, value)
+      if (payloads === undefined || payloads.byteLength === 0) continue
+      const [low, high] = aligned(payloads.subarray(0, 8), Uint32Array)
+      return low + high * 2 ** 32
+    }
+    return this.#payloads.nextRow(index)
   }
 
   /** Position of the first record that is kept; one more than `last` when there is none. */
@@ -233,9 +313,16 @@ export class WriteLog {
   }
 }
 
-function encoded(key: Buffer, record: AnyRecord, take: (bytes: number) => Buffer): Buffer {
+function encoded(
+  key: Buffer,
+  record: AnyRecord,
+  start: number,
+  take: (bytes: number) => Buffer,
+): Buffer {
   if ('batch' in record) return encodeAppend(key, record.batch, take)
-  return 'range' in record ? encodeRange(key, record.range, take) : encodeBatch(key, record, take)
+  return 'range' in record
+    ? encodeRange(key, record.range, start, take)
+    : encodeBatch(key, record, start, take)
 }
 
 function checkSize(changes: readonly Change[], outcomes: readonly WriteOutcome[]): void {

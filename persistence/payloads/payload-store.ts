@@ -12,6 +12,7 @@ import {
   cutSegments,
   decodeSegment,
   describeSegment,
+  findSegment,
   type NewSegment,
   newSegment,
   parseSegmentKey,
@@ -106,6 +107,13 @@ export class PayloadStore {
       bytes: segments.reduce((sum, { payloadBytes }) => sum + payloadBytes, 0),
       segments: segments.length,
     }
+  }
+
+  /** Whether a segment holds a row. */
+  holds(index: number, row: number): boolean {
+    const { segments } = this.#of(index)
+    const segment = segments[findSegment(segments, row)]
+    return segment !== undefined && row < segment.firstRow + segment.count
   }
 
   /** The rows that segments hold now. */

@@ -177,10 +177,13 @@ export class Snapshots {
     )
   }
 
-  /** Removes the log records that no kept snapshot needs: those up to the older of the two that are kept. */
-  async trimLog(index: number): Promise<void> {
+  /**
+   * Removes the log records that no kept snapshot needs: those up to the older of the two that are kept.
+   * @param retainedBytes of the newest records that stay all the same
+   */
+  async trimLog(index: number, retainedBytes?: number): Promise<void> {
     const older = this.#of(index).filter(isSound)[KEPT - 1]
-    if (older !== undefined) await this.#log.trim(index, older.position)
+    if (older !== undefined) await this.#log.trim(index, older.position, retainedBytes)
   }
 
   /** Lets no file go until `release`, which a crash may take the place of. For one at a time. */

@@ -5,6 +5,7 @@ import type { Calibrator } from './calibrator.js'
 import type { Clock } from './clock.js'
 import type { DeviceBudget } from './device-budget.js'
 import type { FairTurns } from './fair-turns.js'
+import type { FeedWaits } from './feed-waits.js'
 import type { ReplayProgress } from './loader.js'
 import type { Index } from './named-index.js'
 import type { ReadVersions } from './read-versions.js'
@@ -24,6 +25,10 @@ export interface EngineHost {
   readonly indexes: Registry<Index>
   /** Bytes of the log of an index or a relation after which a snapshot is due. */
   readonly snapshotLogBytes: number
+  /** Bytes of the newest records of an index that stay in its log for feeds. */
+  readonly feedBytes: number
+  /** Those who wait for changes of indexes. */
+  readonly feeds: FeedWaits
   readonly clock: Clock
   readonly meter?: EngineMeter | undefined
   /** Ends the loading, with the signal's reason, once it is aborted. */

@@ -13,6 +13,8 @@ export interface EngineOptions {
   readonly adapter?: AdapterChoice | undefined
   /** Bytes of write log of an index after which a snapshot of it is taken. */
   readonly snapshotLogBytes?: number | undefined
+  /** Bytes of the newest records of an index that stay in its log for feeds of changes; by default what snapshots need is all that stays. */
+  readonly feedBytes?: number | undefined
   /** Writes snapshots, and is stopped by whoever gives it, after the engine is closed; by default the engine's thread does. */
   readonly snapshotThread?: SnapshotThread | undefined
   /** Bytes of payloads of kind `bytes` to keep in memory. */

@@ -24,6 +24,8 @@ export interface ServerStats {
   readonly cachedPayloadBytes: number
   readonly queries: QueryFigures
   readonly versions: VersionFigures
+  /** Requests that wait for changes, and bytes of logs that are kept for feeds only. */
+  readonly feeds: { readonly waiting: number; readonly logBytes: number }
   /** How far the backup is that is being made, in bytes. */
   readonly backup?: BackupProgress
 }

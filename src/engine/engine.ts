@@ -23,6 +23,7 @@ import { DeviceBudget } from './device-budget.js'
 import type { EngineOptions } from './engine-options.js'
 import type { EngineStats } from './engine-stats.js'
 import { FairTurns } from './fair-turns.js'
+import { FeedWaits } from './feed-waits.js'
 import { LiveDevice, type LiveDeviceHost } from './live-device.js'
 import type { Index, PagedStats } from './named-index.js'
 import type { Relation } from './named-relation.js'
@@ -54,6 +55,9 @@ export class Engine extends Catalog {
   ) {
     const { structures = prefixTrees, meter } = options
     const { onProgress = () => {}, onWarning = () => {} } = options
+    const clock = options.clock ?? SYSTEM_CLOCK
+    const feeds = new FeedWaits(clock)
+    store.log.onGrowth = (index) => feeds.wake(index)
     super({
       store,
       budget: new DeviceBudget(options.deviceMemory ?? Number.POSITIVE_INFINITY),
@@ -63,11 +67,13 @@ export class Engine extends Catalog {
         structures.calibrate?.(device, stop),
       ),
       turns: new FairTurns(LIMITS.readsUnderWay),
-      versions: new ReadVersions(options.clock ?? SYSTEM_CLOCK, mostVersionBytes(device.facts.software)),
+      versions: new ReadVersions(clock, mostVersionBytes(device.facts.software)),
       indexes: new Registry<Index>(),
       snapshotLogBytes: options.snapshotLogBytes ?? SNAPSHOT_LOG_BYTES,
+      feedBytes: options.feedBytes ?? 0,
+      feeds,
       device: () => this.#device.current,
-      clock: options.clock ?? SYSTEM_CLOCK,
+      clock,
       onProgress,
       onWarning,
       stop: options.stop,
@@ -150,6 +156,7 @@ export class Engine extends Catalog {
         cachedPayloadBytes: store.payloads.cachedBytes,
         queries: this.queries.figures,
         versions: this.host.versions.figures,
+        feeds: { waiting: this.host.feeds.count, logBytes: store.log.retainedBytes },
         ...(this.#backup === undefined ? {} : { backup: this.#backup }),
       },
       indexes: name === undefined ? all : [this.index(name).stats()],
@@ -261,6 +268,7 @@ export class Engine extends Catalog {
     const calibrated = [this.#selectionCosts.close(), this.host.calibrator.close()]
     // A result that nobody reads on would hold its relations.
     this.queries.close()
+    this.host.feeds.end()
     const close = (each: Index | Relation) => {
       const { name } = each.definition
       this.#unclosed.add(name)

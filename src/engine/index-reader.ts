@@ -104,12 +104,29 @@ export class IndexReader {
     return this.#copies.drop()
   }
 
+  /** Position of the last log record that a version sees. @throws WarpdexError `VERSION_GONE` */
+  positionOf(version: OpenVersion): Promise<number> {
+    const copy = this.#copies.of(version)
+    return copy?.position() ?? this.#index.queue.read(async () => this.#position)
+  }
+
+  /** That of what there is, in the index's turn. */
+  get #position(): number {
+    return this.#host.store.log.last(this.#index.live().stored.id)
+  }
+
   /** A copy of what there is, made in the index's turn. */
-  async #copy(reserve: (bytes: number) => void): Promise<PagedStructure<IndexStructure>> {
+  async #copy(
+    reserve: (bytes: number) => void,
+  ): Promise<{ readonly structure: PagedStructure<IndexStructure>; readonly position: number }> {
     const { structure, upkeep } = this.#index.live()
+    const position = this.#position
     reserve(structure.deviceBytes)
     await upkeep.stopReclaiming()
-    return structure.use(async (current) => pagedIndex(await current.copy(), this.#host))
+    return structure.use(async (current) => ({
+      structure: pagedIndex(await current.copy(), this.#host),
+      position,
+    }))
   }
 
   #readHere<Op extends ReadOp>(

@@ -39,11 +39,11 @@ export class IndexUpkeep extends SnapshotUpkeep<PagedStructure<IndexStructure>> 
 
   constructor(options: UpkeepOptions) {
     super(options)
-    const { store, id, hasRows, isCopied, betweenWrites, withRoom } = options
+    const { store, id, hasRows, retainedLogBytes = 0, isCopied, betweenWrites, withRoom } = options
     this.#isCopied = isCopied
     this.#betweenWrites = betweenWrites
     this.#withRoom = withRoom
-    this.#reclaimer = hasRows ? new PayloadReclaimer(store, id) : undefined
+    this.#reclaimer = hasRows ? new PayloadReclaimer(store, id, retainedLogBytes > 0) : undefined
   }
 
   /**

@@ -22,7 +22,7 @@ import { ResultCode } from '../../protocol/types.js'
 import { uniformCode } from '../../protocol/uniform-code.js'
 import { hashPayloads } from './content-hash.js'
 import type { IndexWrite, LoadPart } from './index-requests.js'
-import { joinBatches, joinPayloads, numberRows, storedPayloads } from './write-batch.js'
+import { changedItems, changedPayloads, joinBatches, joinPayloads, numberRows } from './write-batch.js'
 import { answerWrites, type IdentifiedWrite, nameOf, rememberedOutcome, unsound } from './write-identity.js'
 
 export interface PendingWrite extends IdentifiedWrite {
@@ -205,9 +205,11 @@ export class IndexWriter {
     const [prepared, columns] = await Promise.all([preparing, withChecksums(batch, parts)])
     const { codes } = prepared
     try {
-      const stored = hosted?.offsets && storedPayloads(hosted, codes)
+      // Also the payloads by which entries were deleted: whoever reads the log must be told which these were.
+      const changed = changedItems(codes)
+      const stored = hosted?.offsets && changedPayloads(hosted, changed)
       return {
-        record: { ...columns, segment: stored && { firstRow, ...stored } },
+        record: { ...columns, changed, segment: stored && { firstRow, ...stored } },
         codes,
         counts,
         apply: () => applyLogged(prepared, memory),

@@ -22,6 +22,7 @@ import type { IndexStats, SnapshotInfo } from '../../protocol/replies.js'
 import { type IndexDefinition, payloadBytes } from '../../protocol/types.js'
 import { type BatchTarget, indexTarget } from './atomic-batch.js'
 import { bulkLoad, type LoadOptions, type LoadSource } from './bulk-load.js'
+import { ChangeFeed } from './change-feed.js'
 import type { EngineHost } from './engine-host.js'
 import { structureOf, structureReason } from './index-definitions.js'
 import { unknownIndex } from './index-errors.js'
@@ -76,6 +77,8 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   readonly #reader: IndexReader
   /** Whether payloads are of kind `bytes`, so that the structure holds their rows. */
   readonly #hasRows: boolean
+  /** Undefined until it is created. */
+  #feed: ChangeFeed | undefined
   #generation = FIRST_GENERATION
 
   /** @param fill for an index over columns of a relation: has what it must hold put into it, in the relation's turn */
@@ -208,6 +211,14 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     return bulkLoad(this, source, options)
   }
 
+  /** What is written to it, in order. @throws WarpdexError `BAD_REQUEST` for an index over columns of a relation */
+  get feed(): ChangeFeed {
+    this.refuse()
+    if (this.isDerived) throw this.#derived('has no feed of changes, since it is made from')
+    if (this.#feed === undefined) throw this.unknown()
+    return this.#feed
+  }
+
   /** Takes a snapshot of all that was written before the call. */
   async snapshot(): Promise<SnapshotInfo> {
     if (this.isDerived) throw this.#derived('has no snapshots, since it is made from')
@@ -277,6 +288,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   async holdForName(): Promise<{ readonly id: number; readonly generation: number; release(): void }> {
     this.refuse()
     const generation = ++this.#generation
+    this.#wakeFeed()
     const { stored, release } = await this.holdTurn('exclusive')
     return { id: stored.id, generation, release }
   }
@@ -316,6 +328,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     const { id } = stored
     const upkeep = new IndexUpkeep({
       ...this.upkeepOptions(id),
+      retainedLogBytes: this.host.feedBytes,
       hasRows: this.#hasRows,
       isCopied: () => this.#reader.isCopied,
       betweenWrites: (task) =>
@@ -328,6 +341,12 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     const writer = new IndexWriter(store, stored, shapeOf(this.definition), (bytes, writes, milliseconds) => {
       upkeep.logged(bytes)
       meter?.logged(writes, bytes, milliseconds)
+    })
+    this.#feed = new ChangeFeed({
+      store,
+      stored,
+      waits: this.host.feeds,
+      positionOf: (version) => this.#reader.positionOf(version),
     })
     return { stored, writer, upkeep }
   }
@@ -366,8 +385,15 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   }
 
   override async drop(leave?: (id: number) => Promise<void>): Promise<void> {
-    await super.drop(leave)
+    const dropped = super.drop(leave)
+    this.#wakeFeed()
+    await dropped
     await this.#reader.dropCopies()
+  }
+
+  /** Who waits for changes finds out what has become of it. */
+  #wakeFeed(): void {
+    if (this.id !== undefined) this.host.feeds.wake(this.id)
   }
 
   #derived(what: string): WarpdexError {

@@ -28,12 +28,15 @@ function pageEntries(keyType: KeyType): number {
 export class PayloadReclaimer {
   readonly #store: Store
   readonly #index: number
+  readonly #sparesLogged: boolean
   #running: AbortController | undefined
   #compacting: Promise<unknown> = Promise.resolve()
 
-  constructor(store: Store, index: number) {
+  /** @param sparesLogged whether what the log refers to stays, for who reads the log */
+  constructor(store: Store, index: number, sparesLogged: boolean) {
     this.#store = store
     this.#index = index
+    this.#sparesLogged = sparesLogged
   }
 
   /** Reads the structure page by page, each in its turn, then rewrites segments beside whatever comes. */
@@ -83,7 +86,8 @@ export class PayloadReclaimer {
       tokens = page.tokens
       more = page.more[0] === 1
     }
+    const spared = this.#sparesLogged ? this.#store.log.firstRow(this.#index) : Number.POSITIVE_INFINITY
     // Rows that came meanwhile are not held yet, and nobody knows of their entries.
-    return (row) => !held.isUnmarked(row)
+    return (row) => row >= spared || !held.isUnmarked(row)
   }
 }

@@ -187,7 +187,13 @@ function sees({ only }: OpenVersion, copies: VersionCopies): boolean {
 type Structure = PagedStructure<IndexStructure>
 
 /** Makes a copy of what there is at the time of the call; it asks first for the bytes that this takes. */
-type MakeCopy = (reserve: (bytes: number) => void) => Promise<Structure>
+type MakeCopy = (reserve: (bytes: number) => void) => Promise<CopiedIndex>
+
+/** What an index held, and the position of the last log record of that. */
+interface CopiedIndex {
+  readonly structure: Structure
+  readonly position: number
+}
 
 /** Versions that were opened after one moment and up to another. */
 interface Moments {
@@ -199,7 +205,7 @@ interface Moments {
 class VersionCopy {
   readonly #after: number
   readonly #through: number
-  readonly #structure: Promise<Structure>
+  readonly #copied: Promise<CopiedIndex>
   /** The copies of its index. */
   readonly owner: VersionCopies
   /** Resolves when it is made, or cannot be. */
@@ -210,13 +216,13 @@ class VersionCopy {
   #onUnused: (() => void) | undefined
   #dropped: Promise<void> | undefined
 
-  constructor(owner: VersionCopies, moments: Moments, make: (copy: VersionCopy) => Promise<Structure>) {
+  constructor(owner: VersionCopies, moments: Moments, make: (copy: VersionCopy) => Promise<CopiedIndex>) {
     this.owner = owner
     this.#after = moments.after
     this.#through = moments.through
-    this.#structure = make(this)
+    this.#copied = make(this)
     // Whoever reads it is told of a failure.
-    this.made = this.#structure.then(
+    this.made = this.#copied.then(
       () => {},
       () => {},
     )
@@ -230,16 +236,22 @@ class VersionCopy {
   async use<T>(task: (structure: Structure) => Promise<T>): Promise<T> {
     this.#uses++
     try {
-      return await task(await this.#made())
+      const { structure } = await this.#made()
+      return await task(structure)
     } finally {
       this.#uses--
       if (this.#uses === 0) this.#onUnused?.()
     }
   }
 
-  async #made(): Promise<Structure> {
+  /** Position of the last log record that it has. @throws WarpdexError `VERSION_GONE` where it could not be made */
+  async position(): Promise<number> {
+    return (await this.#made()).position
+  }
+
+  async #made(): Promise<CopiedIndex> {
     try {
-      return await this.#structure
+      return await this.#copied
     } catch (error) {
       const { code, message } = toWarpdexError(error)
       throw code === 'VERSION_GONE' ? error : gone(`the index could not be copied for it: ${message}`)
@@ -253,9 +265,9 @@ class VersionCopy {
   }
 
   async #drop(): Promise<void> {
-    const structure = await this.#structure.catch(() => undefined)
+    const copied = await this.#copied.catch(() => undefined)
     if (this.#uses > 0) await new Promise<void>((resolve) => (this.#onUnused = resolve))
-    await structure?.destroy()
+    await copied?.structure.destroy()
     this.owner.remove(this)
   }
 }

@@ -28,6 +28,8 @@ export interface SnapshotUpkeepOptions<S extends Snapshotted = Snapshotted> {
   readonly id: number
   /** Bytes of log after which a snapshot is due. */
   readonly snapshotLogBytes: number
+  /** Bytes of the newest records that stay in the log though no snapshot needs them; none by default. */
+  readonly retainedLogBytes?: number | undefined
   readonly inTurn: InTurn<S>
   readonly warn: (what: string, thrown: unknown) => void
   /** Whether the index or relation is about to go; then what is left to do is left to its end, or to its next run. */
@@ -206,11 +208,11 @@ export class SnapshotUpkeep<S extends Snapshotted = Snapshotted> {
 
   async #write({ meta, parts, release }: SnapshotContent): Promise<StoredSnapshot> {
     const replayed = this.#logBytes
-    const { store, id, happened } = this.options
+    const { store, id, retainedLogBytes, happened } = this.options
     const stored = await store.snapshots.write(id, store.log.last(id), meta, parts).finally(release)
     this.#logBytes -= replayed
     happened('snapshot')
-    await store.snapshots.trimLog(id)
+    await store.snapshots.trimLog(id, retainedLogBytes)
     return stored
   }
 }

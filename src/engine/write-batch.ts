@@ -8,6 +8,7 @@ import {
   valueAt,
 } from '../../protocol/columns.js'
 import { ResultCode, type WriteOp } from '../../protocol/types.js'
+import { uniformCode } from '../../protocol/uniform-code.js'
 
 /**
  * One batch that does what the given ones do one after the other. A batch without payloads among others gets zeros.
@@ -57,22 +58,45 @@ function commonOp(batches: readonly WriteBatch[]): WriteOp | undefined {
   return typeof ops === 'number' && batches.every((batch) => batch.ops === ops) ? ops : undefined
 }
 
-/** The payloads, empty ones for the items that store none; `undefined` when none stores any. */
-export function storedPayloads(payloads: CutColumn, codes: Uint8Array): CutColumn | undefined {
-  if (codes.every(isStored)) return payloads
-  if (!codes.some(isStored)) return undefined
-  const bytes = new Uint8Array(payloads.bytes.byteLength)
-  const offsets = new Uint32Array(payloads.offsets.length)
+/** A bit for each item that has changed something; `undefined` when all have. */
+export function changedItems(codes: Uint8Array): Uint8Array | undefined {
+  const uniform = uniformCode(codes)
+  if (uniform !== undefined && isChange(uniform)) return undefined
+  const changed = new Uint8Array(Math.ceil(codes.length / 8))
+  let count = 0
   for (let i = 0; i < codes.length; i++) {
-    const payload = isStored(codes[i]) ? valueAt(payloads, i) : undefined
+    if (!isChange(codes[i])) continue
+    changed[i >> 3] |= 1 << (i & 7)
+    count++
+  }
+  return count === codes.length ? undefined : changed
+}
+
+function isChange(code: number): boolean {
+  return code === ResultCode.inserted || code === ResultCode.replaced || code === ResultCode.deleted
+}
+
+/** Whether an item has changed something, by a bitmap as `changedItems` gives it. */
+export function hasChanged(changed: Uint8Array | undefined, item: number): boolean {
+  return changed === undefined || ((changed[item >> 3] >> (item & 7)) & 1) === 1
+}
+
+/**
+ * The payloads, empty ones for the items that have changed nothing; `undefined` when none has.
+ * @param changed as `changedItems` gives it
+ */
+export function changedPayloads(payloads: CutColumn, changed: Uint8Array | undefined): CutColumn | undefined {
+  if (changed === undefined) return payloads
+  if (changed.every((bits) => bits === 0)) return undefined
+  const count = countOf(payloads)
+  const bytes = new Uint8Array(payloads.bytes.byteLength)
+  const offsets = new Uint32Array(count + 1)
+  for (let i = 0; i < count; i++) {
+    const payload = hasChanged(changed, i) ? valueAt(payloads, i) : undefined
     if (payload !== undefined) bytes.set(payload, offsets[i])
     offsets[i + 1] = offsets[i] + (payload?.byteLength ?? 0)
   }
-  return { bytes: bytes.subarray(0, offsets[codes.length]), offsets }
-}
-
-function isStored(code: number): boolean {
-  return code === ResultCode.inserted || code === ResultCode.replaced
+  return { bytes: bytes.subarray(0, offsets[count]), offsets }
 }
 
 /** Writes ascending row ids into the first two words of every row of four. */

@@ -25,7 +25,7 @@ t.test('payloads that no entry refers to any more leave the disk, all others sta
     stats: () => structure.stats(),
     use: <T>(task: (s: ModelStructure) => T) => task(structure),
   }
-  const reclaimer = new PayloadReclaimer(store, id)
+  const reclaimer = new PayloadReclaimer(store, id, false)
   const keys = Array.from({ length: KEYS }, (_, i) => i)
 
   async function replaceAll(round: number): Promise<void> {

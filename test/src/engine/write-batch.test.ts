@@ -1,7 +1,13 @@
 import t from 'tap'
 import { columnOf } from '../../../protocol/columns.js'
 import { ResultCode, WriteOp } from '../../../protocol/types.js'
-import { joinBatches, joinPayloads, numberRows, storedPayloads } from '../../../src/engine/write-batch.js'
+import {
+  changedItems,
+  changedPayloads,
+  joinBatches,
+  joinPayloads,
+  numberRows,
+} from '../../../src/engine/write-batch.js'
 
 const bytes = (...values: number[]) => Uint8Array.from(values)
 
@@ -50,15 +56,14 @@ t.test(
   },
 )
 
-t.test('only what was inserted or replaced is stored', async (t) => {
+t.test('only payloads of items that have changed something are stored', async (t) => {
   const blob = { bytes: bytes(1, 2, 3, 4), offsets: Uint32Array.of(0, 2, 3, 4) }
-  const { inserted, replaced, exists, deleted } = ResultCode
-  t.equal(storedPayloads(blob, bytes(inserted, replaced, inserted)), blob)
-  t.equal(storedPayloads(blob, bytes(exists, deleted, exists)), undefined)
-  t.same(storedPayloads(blob, bytes(exists, inserted, replaced)), {
-    bytes: bytes(3, 4),
-    offsets: Uint32Array.of(0, 0, 1, 2),
-  })
+  const { inserted, replaced, exists, deleted, notFound } = ResultCode
+  const stored = (...codes: number[]) => changedPayloads(blob, changedItems(bytes(...codes)))
+  t.equal(stored(inserted, replaced, inserted), blob)
+  t.equal(stored(deleted, deleted, deleted), blob, 'also those by which entries were deleted')
+  t.equal(stored(exists, notFound, exists), undefined)
+  t.same(stored(exists, inserted, replaced), { bytes: bytes(3, 4), offsets: Uint32Array.of(0, 0, 1, 2) })
 })
 
 t.test('rows are numbered past 32 bits', async (t) => {
