@@ -55,7 +55,7 @@ const AT = {
   count: 28,
   limit: 32,
   deadline: 36,
-  /** The write id of a write, or of a read its version. */
+  /** The write id of a write, of a read its version, or of a watch its position. */
   number: 40,
 } as const
 
@@ -70,11 +70,12 @@ const FLAGS = {
   withoutPayloads: 128,
   version: 1024,
   opensVersion: 2048,
+  position: 16_384,
 } as const
 /** The insert mode is a number in these bits. */
 const MODE_SHIFT = 8
 const MODE_MASK = 3 << MODE_SHIFT
-const KNOWN_FLAGS = 255 | FLAGS.version | FLAGS.opensVersion | MODE_MASK
+const KNOWN_FLAGS = 255 | FLAGS.version | FLAGS.opensVersion | FLAGS.position | MODE_MASK
 
 /** By kind. */
 const COLUMN_NAMES: (ColumnName | undefined)[] = []
@@ -213,6 +214,7 @@ function readDataRequest(
     traversal: traversalOf(frame),
     writeId: (flags & FLAGS.writeId) === 0 ? undefined : readWhole(view, AT.number, 'write id'),
     version: (flags & FLAGS.version) === 0 ? undefined : readWhole(view, AT.number, 'version'),
+    position: (flags & FLAGS.position) === 0 ? undefined : readWhole(view, AT.number, 'position'),
     columns: readColumns(frame, view),
   }
   checkOperation(request)
@@ -265,7 +267,7 @@ function traversalOf(frame: Uint8Array): Traversal | undefined {
 }
 
 function flagsOf(request: SentRequest): number {
-  const { reverse, fromExclusive, toExclusive, writeId, version, mode = INSERT_MODES[0] } = request
+  const { reverse, fromExclusive, toExclusive, writeId, version, position, mode = INSERT_MODES[0] } = request
   return (
     (reverse ? FLAGS.reverse : 0) |
     (fromExclusive ? FLAGS.fromExclusive : 0) |
@@ -276,6 +278,7 @@ function flagsOf(request: SentRequest): number {
     (writeId === undefined ? 0 : FLAGS.writeId) |
     (version === undefined ? 0 : FLAGS.version) |
     (request.opensVersion ? FLAGS.opensVersion : 0) |
+    (position === undefined ? 0 : FLAGS.position) |
     (INSERT_MODES.indexOf(mode) << MODE_SHIFT)
   )
 }
@@ -287,7 +290,7 @@ function writeHead(frame: Uint8Array, message: SentRequest | DataReply, flags: n
   writeWhole(view, AT.id, id)
   view.setUint32(AT.flags, flags, true)
   if ('handle' in message) {
-    const { traversal, version = 0, writeId = version } = message
+    const { traversal, version = 0, position = version, writeId = position } = message
     if (traversal !== undefined) {
       frame[AT.strategy] = STRATEGIES.indexOf(traversal.strategy) + 1
       frame[AT.resolution] = traversal.resolution ? RESOLUTIONS.indexOf(traversal.resolution) + 1 : 0

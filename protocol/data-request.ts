@@ -19,6 +19,7 @@ export const DATA_OPS = [
   'countRanges',
   'deleteRange',
   'expect',
+  'watch',
 ] as const
 export type DataOp = (typeof DATA_OPS)[number]
 
@@ -37,6 +38,7 @@ export const COLUMN_KINDS = {
   counts: 11,
   more: 12,
   codes: 13,
+  position: 33,
   conditions: 35,
 } as const
 export type ColumnName = keyof typeof COLUMN_KINDS
@@ -71,7 +73,7 @@ export const COLUMN_TYPES: { readonly [Name in ColumnName]?: SectionType } = {
 
 /** What a request for data may say beside its columns; each operation takes some of it, see `OPERATIONS`. */
 export interface DataOptions {
-  /** Entries a range, of a scan. */
+  /** Entries a range, of a scan; batches of a watch. */
   readonly limit?: number | undefined
   /** Milliseconds from its arrival after which nobody waits for the answer; 0 or absent: for ever. */
   readonly deadline?: number | undefined
@@ -91,6 +93,8 @@ export interface DataOptions {
   readonly version?: number | undefined
   /** Whether a scan opens that version for its further pages, if it has more than it returns. */
   readonly opensVersion?: boolean | undefined
+  /** Of the last batch before those that are asked for. */
+  readonly position?: number | undefined
 }
 
 /** Which index is meant: the id under which it is stored, and how often its name has come to mean something else. */
@@ -156,6 +160,7 @@ export const OPERATIONS: { readonly [Op in DataOp]: Operation } = {
   countRanges: { needs: [], may: ['from', 'to'], options: ['fromExclusive', 'toExclusive', 'version'] },
   deleteRange: { needs: [], may: ['from', 'to'], options: ['fromExclusive', 'toExclusive', 'writeId'] },
   expect: { needs: ['keys', 'conditions'], may: ['payloads', 'sequences'], options: [] },
+  watch: { needs: [], may: [], options: ['limit', 'position', 'version'] },
 }
 
 /** Operations that change an index: those that a write id may name. */
@@ -190,10 +195,12 @@ export function checkOperation(request: DataRequest): void {
   for (const option of OPTIONS) {
     const value = request[option]
     // These may be 0.
-    const isNumber = option === 'writeId' || option === 'version'
+    const isNumber = option === 'writeId' || option === 'version' || option === 'position'
     const isGiven = isNumber ? value !== undefined : Boolean(value) && value !== INSERT_MODES[0]
     if (isGiven && !takes.includes(option)) throw badRequest(`${op} takes no ${option}`)
   }
+  if (request.position !== undefined && request.version !== undefined)
+    throw badRequest(`${op} begins at a position or at a version, not at both`)
 }
 
 const OPTIONS: readonly (keyof DataOptions)[] = [
@@ -209,4 +216,5 @@ const OPTIONS: readonly (keyof DataOptions)[] = [
   'writeId',
   'version',
   'opensVersion',
+  'position',
 ]

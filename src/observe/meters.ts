@@ -17,8 +17,9 @@ export type Stage = (typeof STAGES)[number]
 /** Requests of which one has its stages measured. A power of two. */
 const SAMPLING = 16
 
+/** A watch is none of them: what it mostly does is wait. */
 const READS: ReadonlySet<string> = new Set([
-  ...DATA_OPS.filter((op) => !WRITES.has(op)),
+  ...DATA_OPS.filter((op) => !WRITES.has(op) && op !== 'watch'),
   'query',
   'queryNext',
 ])

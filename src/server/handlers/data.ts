@@ -1,5 +1,5 @@
 import type { ReadColumns, ReadOp, ReadRequest, ReadResults } from '../../../gpu/index-structure.js'
-import type { Column } from '../../../protocol/columns.js'
+import { type Column, columnOf } from '../../../protocol/columns.js'
 import { numberIn } from '../../../protocol/data-frame.js'
 import {
   type DataRequest,
@@ -7,7 +7,7 @@ import {
   type WireColumns,
   wireColumn,
 } from '../../../protocol/data-request.js'
-import { badRequest } from '../../../protocol/errors.js'
+import { badRequest, WarpdexError } from '../../../protocol/errors.js'
 import type { SectionType } from '../../../protocol/frame.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import {
@@ -18,7 +18,7 @@ import {
   scanColumns,
   writeColumns,
 } from '../../../protocol/request-columns.js'
-import { wireKeyType } from '../../../protocol/types.js'
+import { keyWidth, wireKeyType } from '../../../protocol/types.js'
 import type { Engine } from '../../engine/engine.js'
 import type { Index } from '../../engine/named-index.js'
 import type { ReadVersions, VersionId } from '../../engine/read-versions.js'
@@ -103,6 +103,8 @@ export async function handleData(
       throw badRequest('expect is a part of a batch')
     case 'load':
       return { columns: await load(index, request, context) }
+    case 'watch':
+      return { columns: await watch(engine, index, request, context) }
     default:
       return { columns: await write(index, request, context) }
   }
@@ -162,6 +164,41 @@ async function load(index: Index, request: DataRequest, context: RequestContext)
   const counts = await index.load(items, { after }, writeIdOf(writeId, context), context.call)
   const { rows, inserted, replaced, existing, refused } = counts
   return { counts: wireColumn('u32', Uint32Array.of(rows, inserted, replaced, existing, refused)) }
+}
+
+/** Tells what has changed behind a position; with a limit of 0 waits until something has, and tells nothing. */
+async function watch(
+  engine: Engine,
+  index: Index,
+  request: DataRequest,
+  context: RequestContext,
+): Promise<WireColumns> {
+  const { limit = 0 } = request
+  const { feed } = index
+  const version = request.version === undefined ? undefined : versionIdOf(request.version, context)
+  const after = request.position ?? (await feed.position(version && engine.versions.use(version)))
+  const position = wireColumn('u64', BigUint64Array.of(BigInt(after)))
+  if (limit === 0) {
+    const { call } = context
+    await feed.changed(after, call)
+    if (call.cancelled) throw new WarpdexError('CANCELLED', 'nobody waits for changes any more')
+    // Index and rights may be others than they were.
+    authoriseData(context.grant, request, engine)
+    return { position }
+  }
+  const { offsets, ops, keys, payloads, range } = await feed.read(after, limit)
+  const keyType = wireKeyType(index.definition.keyType)
+  const width = keyWidth(index.definition.keyType)
+  const end = (key: Uint8Array | undefined) => key && sent(keyType, columnOf([key], width))
+  return {
+    position,
+    offsets: wireColumn('u32', offsets),
+    ops: sent('u8', ops),
+    keys: sent(keyType, keys),
+    payloads: payloads && sent('bytes', payloads),
+    from: end(range?.from),
+    to: end(range?.to),
+  }
 }
 
 function sent(type: SectionType, { bytes, offsets }: Column): WireColumn {
