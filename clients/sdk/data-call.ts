@@ -55,6 +55,7 @@ export function encodeCall(
     writeId: call.writeId,
     version: call.version,
     opensVersion: call.opensVersion,
+    position: call.position,
     keyType: wireKeyType(index.keyType),
     columns: call.columns,
   }

@@ -52,6 +52,14 @@ const settings = {
     MIB,
     MOST_BYTES,
   ),
+  feedBytes: zeroOr(
+    whole(
+      'Bytes of the newest log of each index that are kept for feeds of changes. 0 keeps what snapshots need only',
+      0,
+      MIB,
+      MOST_BYTES,
+    ),
+  ),
   payloadCacheBytes: whole('Bytes of payloads of kind bytes to keep in memory', 256 * MIB, MIB, MOST_BYTES),
   deviceMemory: zeroOr(
     whole(

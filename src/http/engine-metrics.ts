@@ -7,7 +7,7 @@ import { METERED_MEMBERS, memberGauges } from './member-gauges.js'
 export function engineMetrics(engine: Engine | undefined): Metric[] {
   const { server, indexes = [], relations = [] } = engine?.stats() ?? {}
   const largest = engine?.largest(METERED_MEMBERS) ?? []
-  const { queries, versions } = server ?? {}
+  const { queries, versions, feeds } = server ?? {}
   const regions = largest.flatMap(({ name: index, regions }) =>
     regions.flatMap(({ role: region, bytes, usedBytes, garbageBytes }): Sample[] => [
       [usedBytes - garbageBytes, { index, region, content: 'live' }],
@@ -37,6 +37,8 @@ export function engineMetrics(engine: Engine | undefined): Metric[] {
       versions: ['Read versions that are open.', versions?.open ?? 0],
       version_copies: ['Copies of indexes for read versions.', versions?.copies ?? 0],
       version_copy_bytes: ['Memory of these copies, on the device or on the host.', versions?.bytes ?? 0],
+      feeds_waiting: ['Requests that wait for changes of an index.', feeds?.waiting ?? 0],
+      feed_log_bytes: ['Log that is kept for feeds of changes only.', feeds?.logBytes ?? 0],
       slab_bytes: ['Slabs of device memory by what they hold, and whether somebody has their pages.', slabs],
       store_bytes: ['Data file and snapshots on disk.', server?.storeBytes ?? 0],
       payload_cache_bytes: ['Payloads of kind bytes in memory.', server?.cachedPayloadBytes ?? 0],

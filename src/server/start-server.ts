@@ -184,10 +184,11 @@ export class RunningServer {
 
 /** What a server sets of its engine; 0 and the empty text mean that there is none. */
 function engineOptions(config: Config) {
-  const { directory, adapter, snapshotLogBytes, payloadCacheBytes, queryMemory, recalibrate } = config
+  const { directory, adapter, snapshotLogBytes, feedBytes, payloadCacheBytes, queryMemory, recalibrate } =
+    config
   const { backupDirectory, deviceMemory, queryMemoryInAll } = config
   return {
-    ...{ directory, adapter, snapshotLogBytes, payloadCacheBytes, queryMemory, recalibrate },
+    ...{ directory, adapter, snapshotLogBytes, feedBytes, payloadCacheBytes, queryMemory, recalibrate },
     backupDirectory: backupDirectory || undefined,
     deviceMemory: deviceMemory || undefined,
     queryMemoryInAll: queryMemoryInAll || undefined,

@@ -81,6 +81,7 @@ class GoldenFrames(unittest.TestCase):
                 without_payloads=message.get("withoutPayloads", False),
                 version=message.get("version"),
                 opens_version=message.get("opensVersion", False),
+                position=message.get("position"),
                 mode=message.get("mode", "append"),
                 strategy=message.get("traversal", {}).get("strategy"),
                 resolution=message.get("traversal", {}).get("resolution"),

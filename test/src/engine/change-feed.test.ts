@@ -205,16 +205,18 @@ t.test('a follower that begins with a read version misses nothing and has nothin
 /** Writes until the log begins behind its first record. */
 async function fillUntilTrimmed(engine: Engine, index: Index): Promise<void> {
   for (let i = 0; i < 3; i++) {
-    await writeSome(index.definition, index)
+    const [keys, payloads] = [[i], [i]].map((numbers) => columnFor(index.definition, numbers))
+    await index.write({ ops: WriteOp.insert, keys: keys!, payloads })
     await engine.snapshot(index.definition.name)
   }
 }
 
 t.test('what the log has let go cannot be watched from, and what it is told to keep can', async (t) => {
+  const directory = t.testdir()
   for (const feedBytes of [0, 200, AMPLE]) {
     const engine = await openEngine(t, {
       feedBytes,
-      directory: t.testdir({ [`${feedBytes}`]: {} }) + `/${feedBytes}`,
+      directory: `${directory}/${feedBytes}`,
     })
     const [definition] = DEFINITIONS
     await engine.createIndex(definition!)
@@ -236,10 +238,11 @@ function storedBytes(index: Index): number {
 }
 
 t.test('payloads that no entry refers to any more are told only where the log is kept', async (t) => {
+  const directory = t.testdir()
   for (const feedBytes of [0, AMPLE]) {
     const engine = await openEngine(t, {
       feedBytes,
-      directory: t.testdir({ [`${feedBytes}`]: {} }) + `/${feedBytes}`,
+      directory: `${directory}/${feedBytes}`,
     })
     const definition = DEFINITIONS[2]!
     await engine.createIndex(definition)

@@ -20,12 +20,13 @@ PROTOCOL_VERSION = 2
 DATA_OPS = (
     *("get", "getAll", "count", "getNext", "scan", "explain"),
     *("insert", "delete", "write", "load", "countRanges", "deleteRange", "expect"),
+    "watch",
 )
 #: Kinds of columns.
 COLUMN_KINDS = {
     **{"keys": 1, "from": 2, "to": 3, "tokens": 4, "sequences": 5, "ops": 6, "payloads": 7},
     **{"after": 8, "found": 9, "offsets": 10, "counts": 11, "more": 12, "codes": 13},
-    "conditions": 35,
+    **{"position": 33, "conditions": 35},
 }
 _COLUMN_NAMES = {kind: name for name, kind in COLUMN_KINDS.items()}
 #: Types of the columns of requests that are the same for all indexes.
@@ -41,7 +42,7 @@ MODES = ("append", "replace", "ifAbsent")
 
 REPLY, REVERSE, FROM_EXCLUSIVE, TO_EXCLUSIVE, WRITE_ID, WITH_SEQUENCES = 1, 2, 4, 8, 16, 32
 WITHOUT_KEYS, WITHOUT_PAYLOADS = 64, 128
-VERSION, OPENS_VERSION = 1024, 2048
+VERSION, OPENS_VERSION, POSITION = 1024, 2048, 16384
 MODE_SHIFT = 8
 
 # Zeros, op, strategy, resolution, columns, id, handle, generation, flags, count, limit, deadline, number.
@@ -80,6 +81,7 @@ class DataRequest:
     write_id: int | None = None
     version: int | None = None
     opens_version: bool = False
+    position: int | None = None
 
 
 class Reply(NamedTuple):
@@ -132,7 +134,7 @@ def encode_request(request: DataRequest, envelope: Envelope) -> bytes:
         request.count,
         request.limit or 0,
         deadline,
-        request.write_id or request.version or 0,
+        request.write_id or request.version or request.position or 0,
     )
     parts[0] = b"".join((head, *entries)).ljust(head_bytes, b"\0")
     return b"".join(parts)
@@ -148,6 +150,7 @@ def _flags(request: DataRequest) -> int:
         | WITHOUT_PAYLOADS * request.without_payloads
         | VERSION * (request.version is not None)
         | OPENS_VERSION * request.opens_version
+        | POSITION * (request.position is not None)
         | (0 if request.write_id is None else WRITE_ID)
         | MODES.index(request.mode) << MODE_SHIFT
     )
