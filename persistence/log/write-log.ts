@@ -313,12 +313,7 @@ export class WriteLog {
   }
 }
 
-function encoded(
-  key: Buffer,
-  record: AnyRecord,
-  start: number,
-  take: (bytes: number) => Buffer,
-): Buffer {
+function encoded(key: Buffer, record: AnyRecord, start: number, take: (bytes: number) => Buffer): Buffer {
   if ('batch' in record) return encodeAppend(key, record.batch, take)
   return 'range' in record
     ? encodeRange(key, record.range, start, take)
