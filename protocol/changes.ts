@@ -1,10 +1,4 @@
-import { WriteOp } from './types.js'
-
-/** What changes did to an index, one byte each or one for all of a batch: the writes that add, replace or delete. */
-export const CHANGE_OPS = [WriteOp.insert, WriteOp.replace, WriteOp.deleteKey, WriteOp.deletePair] as const
-export type ChangeOp = (typeof CHANGE_OPS)[number]
-
-/** What stands there for a batch that deletes a range, with a bit for each end that does not belong to it. */
+/** What stands in the place of an op, of a batch of changes that deletes a range, with a bit for each end that does not belong to it. */
 const RANGE = 8
 const FROM_EXCLUSIVE = 1
 const TO_EXCLUSIVE = 2
