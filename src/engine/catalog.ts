@@ -189,10 +189,12 @@ export abstract class Catalog {
   }
 
   /**
-   * The index that a handle stands for, as `Index.handle` gives it.
+   * The index that a handle stands for, as `Index.handle` gives it. A write that was done before is answered by it, whatever names mean since.
+   *
+   * @param id of the write, if it is one that has any
    * @throws WarpdexError `UNKNOWN_INDEX`, `INDEX_CHANGED` for another generation, `SHUTTING_DOWN`
    */
-  openedIndex({ handle, generation }: IndexHandle): Index {
+  openedIndex({ handle, generation }: IndexHandle, id?: WriteId): Index {
     this.refuse()
     let index = this.#opened.get(handle)
     if (index === undefined || index.isDropped) {
@@ -201,8 +203,9 @@ export abstract class Catalog {
       if (index === undefined) throw unknownHandle(handle)
       this.#opened.set(handle, index)
     }
-    if (generation !== index.handle.generation) throw indexChanged(index.definition.name, generation)
-    return index
+    if (generation === index.handle.generation) return index
+    if (id !== undefined && this.host.store.outcomes.has(id.client, id.number)) return index
+    throw indexChanged(index.definition.name, generation)
   }
 
   /**

@@ -4,7 +4,7 @@ import { expectColumns, writeColumns } from '../../../protocol/request-columns.j
 import type { AtomicBatch } from '../../engine/atomic-batch.js'
 import type { Engine } from '../../engine/engine.js'
 import { authorise, authoriseData } from '../access/rights.js'
-import type { RequestContext } from './context.js'
+import { indexesFor, type RequestContext } from './context.js'
 
 /**
  * What the parts of a batch come to, each of which its asker must have the right to.
@@ -13,8 +13,11 @@ import type { RequestContext } from './context.js'
 export function batchOf(
   engine: Engine,
   parts: readonly BatchPart[],
-  { grant, call }: RequestContext,
+  writeId: number | undefined,
+  context: RequestContext,
 ): AtomicBatch {
+  const { grant, call } = context
+  const indexes = indexesFor(engine, writeId, context)
   const writes: AtomicBatch['writes'][number][] = []
   const appends: AtomicBatch['appends'][number][] = []
   const conditions: AtomicBatch['conditions'][number][] = []
@@ -25,7 +28,7 @@ export function batchOf(
       appends.push({ relation, rows: batchFromSections(part.columns, part.rows, relation.definition) })
       continue
     }
-    const index = authoriseData(grant, part, engine)
+    const index = authoriseData(grant, part, indexes)
     const { definition } = index
     if (part.op === 'expect') conditions.push({ index, ...expectColumns(part, definition) })
     else {

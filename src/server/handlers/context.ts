@@ -1,4 +1,5 @@
 import type { ResultMemory } from '../../../gpu/memory/result-memory.js'
+import type { IndexHandle } from '../../../protocol/data-request.js'
 import { badRequest } from '../../../protocol/errors.js'
 import type { Sections } from '../../../protocol/frame.js'
 import type { ControlOp, ControlRequest, Request } from '../../../protocol/messages.js'
@@ -32,6 +33,12 @@ export type ControlHandlers<O extends ControlOp> = { readonly [Op in O]: Control
 /** How a write is named by its number. @throws WarpdexError `BAD_REQUEST` without a client's name */
 export function writeIdOf(number: number | undefined, context: RequestContext): WriteId | undefined {
   return number === undefined ? undefined : numbered('a write with a write id', number, context)
+}
+
+/** Where the index of a request by a handle is found. @param writeId of the request, or of the batch that it is a part of */
+export function indexesFor(engine: Engine, writeId: number | undefined, context: RequestContext) {
+  const id = writeIdOf(writeId, context)
+  return { openedIndex: (handle: IndexHandle) => engine.openedIndex(handle, id) }
 }
 
 /** How a read version is named by its number. @throws WarpdexError `BAD_REQUEST` without a client's name */

@@ -61,7 +61,7 @@ const HANDLERS: ControlHandlers<EngineOp> = {
     return { fields: await relation.append(batch, writeIdOf(writeId, context), context.call) }
   },
   batch: async (engine, { parts, writeId }, context) => {
-    const batch = batchOf(engine, parts, context)
+    const batch = batchOf(engine, parts, writeId, context)
     const { codes, appended } = await engine.writeBatch(batch, writeIdOf(writeId, context), context.call)
     return { fields: { appended }, sections: { codes: { type: 'u8', bytes: codes } } }
   },

@@ -24,7 +24,7 @@ import type { Index } from '../../engine/named-index.js'
 import type { ReadVersions, VersionId } from '../../engine/read-versions.js'
 import { authoriseData } from '../access/rights.js'
 import type { Result } from '../backend.js'
-import { type RequestContext, versionIdOf, writeIdOf } from './context.js'
+import { indexesFor, type RequestContext, versionIdOf, writeIdOf } from './context.js'
 
 /** Requests for the data of one index. */
 export async function handleData(
@@ -32,7 +32,7 @@ export async function handleData(
   request: DataRequest,
   context: RequestContext,
 ): Promise<Result> {
-  const index = authoriseData(context.grant, request, engine)
+  const index = authoriseData(context.grant, request, indexesFor(engine, request.writeId, context))
   const { definition } = index
   const { memory } = context
   const read = readerOf(engine, index, request, context)

@@ -181,6 +181,41 @@ t.test('bad requests are answered, and harm nothing else', async (t) => {
   })
 })
 
+t.test('a write that was done is answered as before when its index has another name', async (t) => {
+  const { url } = await start(t)
+  const client = await RawClient.connect(t, url)
+  await client.ask({ id: 1, op: 'hello', protocol: 2, client: 'me' })
+  await client.ask({ id: 2, ...numbers })
+  await client.ask({ id: 3, ...numbers, index: 'others' })
+  const columns = { keys: column(1), payloads: blob(u32(7)) }
+  const write = { op: 'insert', index: 'numbers', writeId: 1 }
+  const range = { op: 'deleteRange', index: 'others', writeId: 2 }
+  const first = await client.ask({ id: 4, ...write }, columns)
+  const gone = await client.ask({ id: 5, ...range })
+  await client.ask({ id: 6, op: 'swapIndexes', index: 'numbers', with: 'others' })
+  const again = await client.ask({ id: 7, ...write }, columns)
+  t.strictSame(again.sections, first.sections)
+  t.strictSame((await client.ask({ id: 8, ...range })).sections, gone.sections)
+  const changed = { ok: false, error: { code: 'INDEX_CHANGED' } }
+  t.match((await client.ask({ id: 9, ...write, writeId: 3 }, columns)).header, changed, 'it was not done')
+  t.match((await client.ask({ id: 10, ...write, writeId: undefined }, columns)).header, changed)
+  t.match((await client.ask({ id: 11, op: 'get', index: 'numbers' }, { keys: column(1) })).header, changed)
+  const other = await RawClient.connect(t, url)
+  await other.open('numbers')
+  await other.open('others')
+  const counts = async (index: string) => {
+    const { sections } = await other.ask({ id: 1, op: 'count', index }, { keys: column(1) })
+    return [...(sections.get('counts')?.bytes ?? [])]
+  }
+  t.strictSame(
+    [await counts('numbers'), await counts('others')],
+    [
+      [0, 0, 0, 0],
+      [1, 0, 0, 0],
+    ],
+  )
+})
+
 t.test('a handle stands for its index for as long as there is one', async (t) => {
   const { url } = await start(t)
   const client = await RawClient.connect(t, url)
