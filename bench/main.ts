@@ -17,6 +17,7 @@ import { benchSelect } from './papers/sitaridi/select.js'
 import { benchSpeculation } from './papers/volk/speculation.js'
 import { benchPath } from './path/path.js'
 import { benchPeers } from './peers/peers.js'
+import { benchShortScans } from './peers/short-scans.js'
 import { contestName, printPeers } from './peers/tables.js'
 import { benchPrimitives } from './primitives.js'
 import { benchProfile } from './profile.js'
@@ -109,6 +110,10 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     if (path !== undefined) writeJson(path, { suite: 'peers', adapter: name, ...result })
     return undefined
   },
+  'short-scans': ({ adapter, device, seconds, redisServer }) => {
+    device.destroy()
+    return benchShortScans({ adapter, milliseconds: 1000 * seconds, redisServer })
+  },
   path: ({ adapter, device, list }) => {
     device.destroy()
     return benchPath(adapter, list)
@@ -173,7 +178,11 @@ const options = await yargs(hideBin(process.argv))
     describe:
       'logarithm of the largest index [26; 20 on the software adapter, merge 18, order and joins 24 and 14, serve 22]',
   })
-  .option('seconds', { type: 'number', default: 2, describe: 'serve, python: length of each measurement' })
+  .option('seconds', {
+    type: 'number',
+    default: 2,
+    describe: 'serve, short-scans, python: length of each measurement',
+  })
   .option('quick', {
     type: 'boolean',
     default: false,
@@ -205,7 +214,7 @@ const options = await yargs(hideBin(process.argv))
   .option('redis-server', {
     type: 'string',
     default: 'redis-server',
-    describe: 'peers: program of the Redis server',
+    describe: 'peers, short-scans: program of the Redis server',
   })
   .option('minutes', { type: 'number', default: 10, describe: 'soak: length' })
   .strict()

@@ -7,20 +7,25 @@ export function depthOf(batch: number): number {
   return batch === 1 ? 64 : 8
 }
 
-/** Makes calls for a while, or until there are no more. @returns items a second */
-async function timed(
+/**
+ * Makes calls for a while, or until there are no more.
+ * @param depth callers, each of which waits for its answer
+ * @param call makes call number i of a caller, and says how many items that were
+ * @returns items a second
+ */
+export async function timed(
   calls: number,
   depth: number,
   milliseconds: number,
-  call: (i: number) => number | Promise<number>,
+  call: (i: number, caller: number) => number | Promise<number>,
 ): Promise<number> {
   let next = 0
   let items = 0
   const start = performance.now()
   const end = start + milliseconds
-  const lane = async () => {
+  const lane = async (_: unknown, caller: number) => {
     while (next < calls && performance.now() < end) {
-      const done = call(next++)
+      const done = call(next++, caller)
       // Those who answer at once are not made to wait for a turn. The sum must not be read before what is waited for is there.
       const count = typeof done === 'number' ? done : await done
       items += count
