@@ -23,7 +23,7 @@ type ReadAt = <T>(read: (at: ReadAtOptions) => Promise<T>) => Promise<T>
 /**
  * Goes through a range page by page. The first page is asked for when the iterator is made, whose moment it shows. If it has all of the range, seeks
  * stay within it, and nobody keeps anything; else its snapshot is what further pages see, wherever a seek leads. Only where a limit lets
- * the first page be the last one there is no snapshot, since later writes would have the whole index copied for it: what
+ * the first page be the last one there is no snapshot, since the next write would have the whole index copied for it: what
  * such an iterator reads after a seek is as of then.
  */
 export class LevelIterator<D extends AbstractLevel<Uint8Array, K, V>, K, V> extends AbstractIterator<

@@ -185,13 +185,15 @@ async function openIndex(
   )
 }
 
-/** A moment of the database. It is that of the call, though the server is asked for it meanwhile. */
-class LevelSnapshot extends AbstractSnapshot {
+/** As it is: its types leave out the options, which name the owner. */
+const OwnedSnapshot = AbstractSnapshot as new (options: object) => AbstractSnapshot
+
+/** A moment of the database, that of the call which asks the server for it. */
+class LevelSnapshot extends OwnedSnapshot {
   readonly opened: Promise<Snapshot>
 
   constructor(options: object, opened: Promise<Snapshot>) {
-    // That it takes options, which name the owner, is left to the documentation.
-    super(...([options] as unknown as []))
+    super(options)
     this.opened = opened
     // Whoever reads it is told.
     opened.catch(() => {})
