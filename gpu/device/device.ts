@@ -11,7 +11,7 @@ import type { SelectionCosts } from '../relational/selection/selection-types.js'
 import { type AdapterChoice, type AdapterFacts, type FoundAdapter, findAdapter } from './adapter.js'
 import { BufferMaker } from './buffer-maker.js'
 import { Clock, STAMP_BYTES } from './clock.js'
-import { createPagePool, reserveFor } from './device-pages.js'
+import { createPagePool, reserveFor, sparesFor } from './device-pages.js'
 import { IdleTime } from './idle-time.js'
 import type { Kernel } from './kernel.js'
 import { KernelStore } from './kernel-store.js'
@@ -265,9 +265,24 @@ export class Device {
     this.pages.resize(run, bytes, usedBytes)
   }
 
-  /** Has memory of structures made ahead of need from now on, in idle time. */
+  /** Has memory of structures, and buffers for operations, made ahead of need from now on, in idle time. */
   keepReserve(): void {
-    this.pages.keepReserve(reserveFor(this.structureBytes, this.facts.software))
+    const { structureBytes, facts } = this
+    this.pages.keepReserve(reserveFor(structureBytes, facts.software))
+    const spares = sparesFor(structureBytes, facts.software)
+    const make = () => {
+      const buffer = this.#buffers.tryCreate({ size: spares.size, usage: STORED, label: 'scratch memory' })
+      if (buffer !== undefined) this.#firstUse(buffer)
+      return buffer
+    }
+    this.#scratch.keepSpares({ ...spares, make, whenIdle: (call) => this.idleTime.whenIdle(call) })
+  }
+
+  /** The first use of a buffer has the device zero all of it. */
+  #firstUse(buffer: GPUBuffer): void {
+    const recorder = this.record()
+    recorder.clear(buffer, 0, QUAD_BYTES)
+    recorder.submit()
   }
 
   /** Bytes of the pages that so many bytes take: whole ones, unless that would be more than a structure may bind. */

@@ -25,6 +25,8 @@ export interface ArenaNeed {
   readonly keyWords?: number
   /** Tuples of the sorted part that a CSS-tree is to have, unless it stays as it is. */
   readonly sorted?: number
+  /** Whether no more room is made than needed, since what there is is merged elsewhere at once. */
+  readonly isTight?: boolean
 }
 
 /** The buffers of an arena by the names that kernels have for them; also by those of kernels that see some as vectors or atomics. */
@@ -254,7 +256,8 @@ export class Arena implements ArenaContent {
     const needs = rolesOf(this.#shape, need).map(({ name, records }) => [this[name]!, records] as const)
     for (const [region, records] of needs) refuseUnbindable(this.#device, region, records)
     const others = this.#bytesBeside(need.sorted)
-    const reserved = others + sum(needs.map(([region, records]) => region.reservedBytes(records)))
+    const reserved =
+      others + sum(needs.map(([region, records]) => region.reservedBytes(records, need.isTight)))
     const allowed = this.allowance.bytes()
     const fits = reserved <= allowed
     if (reserved + this.merges.bytes > allowed) this.merges.dropSpare()
@@ -263,7 +266,7 @@ export class Arena implements ArenaContent {
       refusePast(allowed, least)
     }
     for (const [region, records] of needs) {
-      if (fits) await region.reserve(records)
+      if (fits) await region.reserve(records, need.isTight)
       else await region.fit(records)
     }
     this.#comingBytes = others - this.#bytesBeside(undefined)

@@ -1,6 +1,23 @@
 /** The smallest size class; also the alignment that WebGPU wants of binding offsets. */
 const SMALLEST = 256
 
+/** A spare buffer takes the place of one that is at least this part of it: smaller ones are made in little time. */
+const LEAST_SPARED = 1 / 32
+
+/** Spare buffers that are made at a time, so that requests come in between. */
+const SPARES_AT_ONCE = 4
+
+/** How a pool gets buffers ahead of need. */
+export interface Spares {
+  /** Bytes of each, a power of two. */
+  readonly size: number
+  readonly count: number
+  /** Makes one that is ready for its first use; undefined where there is no room for it. */
+  make(): GPUBuffer | undefined
+  /** Calls back when the device has had nothing to do for a while. */
+  whenIdle(call: () => void): void
+}
+
 /**
  * Buffers of one usage in size classes of powers of two, kept for the next user. Content is whatever the last user left. A
  * buffer may be released once the work that uses it is submitted: the queue is in order, so a later user comes after. Of the
@@ -17,6 +34,8 @@ export class BufferPool {
   readonly #made = new WeakMap<GPUBuffer, { readonly size: number; readonly age: number }>()
   #freeBytes = 0
   #created = 0
+  #spares: Spares | undefined
+  #isRestocking = false
 
   /**
    * @param create makes a buffer of exactly this many bytes
@@ -32,14 +51,16 @@ export class BufferPool {
   /** A buffer of at least `bytes` bytes. */
   acquire(bytes: number): GPUBuffer {
     const size = this.sizeOf(bytes)
-    const buffer = this.#free.get(size)?.pop()
-    if (buffer !== undefined) {
-      this.#freeBytes -= size
-      return buffer
-    }
-    const created = this.#create(size)
-    this.#made.set(created, { size, age: this.#created++ })
-    return created
+    return this.#takeFree(size) ?? this.#takeSpare(size) ?? this.#note(this.#create(size), size)
+  }
+
+  /**
+   * Has spare buffers made in idle time from now on, which take the place of smaller ones of which none is unused: making one takes longer than most of
+   * what is done with it.
+   */
+  keepSpares(spares: Spares): void {
+    this.#spares = spares
+    this.#restock()
   }
 
   release(buffer: GPUBuffer): void {
@@ -54,6 +75,41 @@ export class BufferPool {
     let at = list.length
     while (at > 0 && this.#made.get(list[at - 1]!)!.age < age) at--
     list.splice(at, 0, buffer)
+  }
+
+  #takeFree(size: number): GPUBuffer | undefined {
+    const buffer = this.#free.get(size)?.pop()
+    if (buffer !== undefined) this.#freeBytes -= size
+    return buffer
+  }
+
+  #takeSpare(size: number): GPUBuffer | undefined {
+    const spares = this.#spares
+    if (spares === undefined || size > spares.size || size < spares.size * LEAST_SPARED) return undefined
+    this.#restock()
+    return this.#takeFree(spares.size)
+  }
+
+  #note(buffer: GPUBuffer, size: number): GPUBuffer {
+    this.#made.set(buffer, { size, age: this.#created++ })
+    return buffer
+  }
+
+  #restock(): void {
+    const spares = this.#spares
+    if (spares === undefined || this.#isRestocking) return
+    this.#isRestocking = true
+    spares.whenIdle(() => {
+      this.#isRestocking = false
+      const { size, count } = spares
+      for (let made = 0; (this.#free.get(size)?.length ?? 0) < count; made++) {
+        if (this.#freeBytes + size > this.#keptBytes) return
+        if (made === SPARES_AT_ONCE) return this.#restock()
+        const buffer = spares.make()
+        if (buffer === undefined) return
+        this.release(this.#note(buffer, size))
+      }
+    })
   }
 
   /** Destroys every unused buffer. */

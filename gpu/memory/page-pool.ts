@@ -70,8 +70,8 @@ export class PagePool {
   }
 
   /**
-   * Has slabs made ahead of need from now on, when the device has nothing to do: so many bytes of each sort are free in one piece, and twice as
-   * many as its largest run has, which may be the next to move.
+   * Has slabs made ahead of need from now on, when the device has nothing to do: so many bytes of each sort are free in one piece, and as many as its
+   * largest run needs to go on, which may be the next to move.
    */
   keepReserve(bytes: number): void {
     for (const slabs of this.#sets.values()) slabs.reserveBytes = bytes

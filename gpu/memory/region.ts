@@ -58,19 +58,21 @@ export class Region {
   }
 
   /** Bytes of the region after `reserve`, where the device has room for that. */
-  reservedBytes(records: number): number {
+  reservedBytes(records: number, isTight = false): number {
     const least = this.leastBytes(records)
     if (least <= this.bytes) return this.bytes
+    if (isTight) return least
     return Math.max(least, this.#device.bytesOfPages(Math.min(2 * this.bytes, this.#device.regionBytes)))
   }
 
   /**
    * Makes room for `records` more records. Doubles where the device has room for that, so that growing stays linear.
+   * @param isTight whether it grows by no more than that, because all of it goes elsewhere soon
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, with nothing changed
    */
-  async reserve(records: number): Promise<void> {
+  async reserve(records: number, isTight = false): Promise<void> {
     const least = this.leastBytes(records)
-    const most = this.reservedBytes(records)
+    const most = this.reservedBytes(records, isTight)
     if (most > least) {
       try {
         return await this.#resize(most)

@@ -8,6 +8,9 @@ const SMALLEST_SLAB = 2 ** 20
 /** A slab that nobody has used for so long is given back. */
 const UNUSED_MS = 60_000
 
+/** Times its size that a run may take to go on: it moves and doubles, or moves with a batch behind it and is merged with that elsewhere. */
+const ROOM_TO_GO_ON = 2.25
+
 /** What slabs need of their device. */
 export interface SlabMaker {
   /** Bytes of the largest slab that is made ahead of need. */
@@ -128,17 +131,18 @@ export class SlabSet {
     recorder.submit()
   }
 
-  /** Bytes of the slab that the reserve lacks, 0 where at least half of the reserve is there. */
+  /** Bytes of the slab that the reserve lacks: 0 where its largest run could go on, and at least half of the reserve is there. */
   missing(without?: Slab): number {
     if (this.reserveBytes === undefined) return 0
+    const { mostBytes, mostRunBytes } = this.#maker
     let [largest, longest] = [0, 0]
     for (const slab of this.#slabs) {
-      for (const { size } of slab.runs) largest = Math.max(largest, size)
+      for (const { size } of slab.runs) if (size < mostRunBytes) largest = Math.max(largest, size)
       if (slab !== without) longest = Math.max(longest, slab.free.longest)
     }
-    const free = longest * PAGE_BYTES
-    const wanted = Math.min(this.#maker.mostRunBytes, Math.max(this.reserveBytes, 2 * largest))
-    return 2 * free >= wanted ? 0 : Math.max(pagesFor(wanted) * PAGE_BYTES, this.#sizeAhead)
+    const room = Math.min(mostBytes, ROOM_TO_GO_ON * largest)
+    if (longest * PAGE_BYTES >= Math.max(room, this.reserveBytes / 2)) return 0
+    return Math.max(pagesFor(Math.max(this.reserveBytes, room)) * PAGE_BYTES, this.#sizeAhead)
   }
 
   /** Bytes of the next slab. */

@@ -106,7 +106,7 @@ export class BulkBuild {
     keys: SortedKeys,
   ): Promise<PreparedBatch | undefined> {
     const { count, goesOn } = items
-    await arena.reserve({ nodes: 0, tuples: count, extentWords: 0 })
+    await arena.reserve({ nodes: 0, tuples: count, extentWords: 0, isTight: true })
     const room = await arena.merges.provide(count, goesOn)
     if (room === undefined) return undefined
     try {

@@ -123,7 +123,7 @@ export class TreeWriter {
     let merging: MergeRoom | undefined
     if (destination === 'undecided') {
       if (merge?.suits(arena, creates, items.goesOn)) {
-        await arena.reserve(needOf(totals))
+        await arena.reserve({ ...needOf(totals), isTight: true })
         merging = await arena.merges.provide(creates, items.goesOn)
       }
       if (merging === undefined) {

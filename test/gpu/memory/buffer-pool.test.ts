@@ -37,6 +37,38 @@ t.test('operations that are alike get the same buffers in the same places', asyn
   pool.destroy()
 })
 
+t.test('spare buffers are made in idle time, and take the place of smaller ones', async (t) => {
+  const device = await openDevice(t)
+  const create = (size: number) => device.gpu.createBuffer({ size, usage: GPUBufferUsage.STORAGE })
+  const pool = new BufferPool(create, 2 ** 20, 2 ** 20)
+  const idle: (() => void)[] = []
+  /** Lets the device be idle until nobody waits for that any more. */
+  const beIdle = () => {
+    for (let call = idle.shift(); call !== undefined; call = idle.shift()) call()
+  }
+  let [made, room] = [0, 6]
+  const make = () => (made < room ? create(2 ** 16 * Math.sign(++made)) : undefined)
+  pool.keepSpares({ size: 2 ** 16, count: 6, make, whenIdle: (call) => idle.push(call) })
+  t.equal(made, 0, 'nobody waits for them')
+  beIdle()
+  t.equal(made, 6)
+
+  const sizes = [2 ** 16, 2 ** 14, 2 ** 12, 2 ** 11, 2 ** 10, 2 ** 17].map((size) => pool.acquire(size))
+  t.same(
+    sizes.map(({ size }) => size),
+    [2 ** 16, 2 ** 16, 2 ** 16, 2 ** 16, 2 ** 10, 2 ** 17],
+    'not of much smaller ones, nor of larger ones',
+  )
+  room = 8
+  beIdle()
+  t.equal(made, 8, 'they are made again, as far as there is room')
+  for (const buffer of sizes) pool.release(buffer)
+  t.ok(sizes.slice(0, 4).includes(pool.acquire(2 ** 16)))
+  beIdle()
+  t.equal(made, 8, 'enough of them are unused')
+  pool.destroy()
+})
+
 t.test(
   'at the end of an operation all is given back that it holds, also by its parts, and once',
   async (t) => {
