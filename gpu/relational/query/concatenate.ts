@@ -4,8 +4,9 @@ import type { RowCode } from '../expressions/row-code.js'
 import type { StringDictionary } from '../string-dictionary.js'
 import type { DeviceWork } from './device-work.js'
 import { unitedDictionary } from './dictionaries.js'
-import { bytesOf, type QueryColumn, valueWords } from './query-column.js'
-import { Table } from './table.js'
+import type { RowNumbers } from './fetch.js'
+import { bytesOf, type QueryColumn, ROW_BYTES, valueWords } from './query-column.js'
+import { Table, type TableColumn } from './table.js'
 
 /** The most rows that a table can have: there is a number that is no row's. */
 const MOST_ROWS = 2 ** 32 - 1
@@ -22,8 +23,41 @@ export async function concatenate(work: DeviceWork, tables: readonly Table[]): P
     throw new WarpdexError('TOO_LARGE', `an operator takes up to ${MOST_ROWS} rows; it would get ${rows}`)
   }
   const parts = await withOneDictionary(work, filled)
-  const columns = parts[0]!.columns.map((_, index) => joinColumn(work, parts, index, rows))
-  return Table.ofColumns(rows, columns)
+  return new Table(rows, joinColumns(work, parts, rows))
+}
+
+/** Columns of one source in all tables, as results of a join that come in parts have, stay numbers of its rows. */
+function joinColumns(work: DeviceWork, parts: readonly Table[], rows: number): TableColumn[] {
+  const joined: { readonly numbers: readonly RowNumbers[]; readonly all: RowNumbers }[] = []
+  return parts[0]!.columns.map(({ source }, index) => {
+    const columns = parts.map((part) => part.columns[index]!)
+    const numbers = columns.flatMap((column) => (column.source === source ? (column.rows ?? []) : []))
+    if (numbers.length < parts.length) {
+      return { source: joinColumn(work, parts, index, rows), rows: undefined }
+    }
+    const known = joined.find((one) => one.numbers.every((part, i) => part === numbers[i]))
+    if (known !== undefined) return { source, rows: known.all }
+    const all = joinNumbers(work, parts, numbers, rows)
+    joined.push({ numbers, all })
+    return { source, rows: all }
+  })
+}
+
+function joinNumbers(
+  work: DeviceWork,
+  parts: readonly Table[],
+  numbers: readonly RowNumbers[],
+  rows: number,
+): RowNumbers {
+  const buffer = work.words(rows)
+  let first = 0
+  for (const [i, part] of numbers.entries()) {
+    const { rows: count } = parts[i]!
+    work.moves({ read: count * ROW_BYTES })
+    work.recorder.copy(part.buffer, 0, buffer, first * ROW_BYTES, count * ROW_BYTES)
+    first += count
+  }
+  return { buffer, outer: numbers.some(({ outer }) => outer), ascending: false }
 }
 
 function joinColumn(work: DeviceWork, parts: readonly Table[], index: number, rows: number): QueryColumn {

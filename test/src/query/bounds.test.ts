@@ -42,7 +42,8 @@ t.test('queries within their memory, and past it', async (t) => {
 
   await t.test('what takes all of a product is refused', async (t) => {
     const by = [{ column: 'a.id' }]
-    await t.rejects(bed.batches({ op: 'orderBy', input: product, by }), {
+    const larger: QueryNode = { op: 'product', left: product, right: scan('r', 'c') }
+    await t.rejects(bed.batches({ op: 'orderBy', input: larger, by }), {
       code: 'TOO_LARGE',
       message: /device memory/,
     })
