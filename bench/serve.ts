@@ -6,6 +6,7 @@ import { INDEX } from './door/targets.js'
 import { numberedPayloads, scatteredKeys } from './keys.js'
 import type { Row } from './report.js'
 import { benchInserts } from './serve-inserts.js'
+import { benchPuts } from './serve-puts.js'
 import { type ServerProcess, withServer } from './server-process.js'
 
 const BATCHES = [1, 100, 1000, 10_000, 65_536, 262_144]
@@ -62,12 +63,12 @@ export interface ServeSetting {
 
 /**
  * Lookups end to end over loopback WebSocket: a server process with its default settings, and client processes that use the
- * SDK. All keys are found; some answers of each request are compared. Then inserts into a server of their own.
+ * SDK. All keys are found; some answers of each request are compared. Then inserts and puts into servers of their own.
  */
 export async function benchServe({ adapter, logarithm, seconds }: ServeSetting): Promise<Row[]> {
   const bound = 2 ** logarithm
   const lookups = await benchLookups(adapter, bound, seconds)
-  return [...lookups, await benchInserts(adapter, bound)]
+  return [...lookups, await benchInserts(adapter, bound), await benchPuts(adapter)]
 }
 
 async function benchLookups(adapter: AdapterChoice, bound: number, seconds: number): Promise<Row[]> {
