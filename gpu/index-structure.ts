@@ -10,8 +10,10 @@ import type { ResultMemory } from './memory/result-memory.js'
 /** What a structure on the device must know of its index. It knows nothing of names, files or sockets. */
 export interface IndexShape extends TreeLayout {
   readonly keyType: KeyType
-  /** Bytes of one payload as columns hold it: 4, 8, n of `fixed(n)`, or 16 for `bytes` (row id and content hash). */
+  /** Bytes of one payload as writes bring it: 4, 8, n of `fixed(n)`, or 16 for `bytes` (row id and content hash); with `expires` 8 more. */
   readonly payloadBytes: number
+  /** Whether each payload begins with when it expires, which reads leave out: milliseconds since 1970, u64, or 0 for never. */
+  readonly expires?: boolean | undefined
   readonly unique: boolean
   /** First 32-bit word of a payload that deletePair compares: 2 for `bytes` (its content hash), else 0. */
   readonly matchFrom: number
@@ -91,6 +93,8 @@ export interface ReadOptions {
   readonly countRanges: RangeOptions
   /** How a get of these keys, one at least, would be done. */
   readonly explain: { readonly traversal?: Traversal | undefined }
+  /** Payloads that expire until then, in milliseconds since 1970, at most `limit` of them; of structures whose payloads expire. */
+  readonly due: { readonly until: number; readonly limit: number }
 }
 
 export interface ReadResults {
@@ -102,6 +106,7 @@ export interface ReadResults {
   readonly scan: ScanResult
   readonly countRanges: BigUint64Array
   readonly explain: Explanation
+  readonly due: DueResult
 }
 
 export type ReadOp = keyof ReadOptions
@@ -118,6 +123,17 @@ export interface ScanResult {
   readonly more: Uint8Array
   /** One position a range, of its last entry; zeros, or of no bytes, for a range without entries. */
   readonly tokens: Column
+}
+
+/** Payloads that are due, in any order. */
+export interface DueResult {
+  readonly keys: Column
+  /** Whole, with when they expire. */
+  readonly payloads: Column
+  /** How many are due, of which these are some. */
+  readonly due: number
+  /** Milliseconds from the time that was asked for to when the next one expires, or to a time before that if it is weeks away. */
+  readonly next: number
 }
 
 export interface GetNextResult {
@@ -137,6 +153,8 @@ export interface WriteBatch extends WriteColumns {
   readonly coming?: number | undefined
   /** Keys ascend, which whoever made the batch vouches for. */
   readonly isSorted?: boolean | undefined
+  /** Pairs are deleted where payloads are equal from their first word on, not from the one that the shape says. */
+  readonly matchesWhole?: boolean | undefined
 }
 
 /** A write batch whose outcome is known and whose memory is made sure of, but which has changed nothing yet. */

@@ -1,4 +1,6 @@
+import { shownBytes } from '../gpu/index/layout.js'
 import type {
+  DueResult,
   IndexShape,
   ReadColumns,
   ReadOp,
@@ -7,7 +9,7 @@ import type {
   ReadResults,
   WriteBatch,
 } from '../gpu/index-structure.js'
-import { columnFrom, columnOf, valueAt, valuesOf } from '../protocol/columns.js'
+import { aligned, columnFrom, columnOf, valueAt, valuesOf } from '../protocol/columns.js'
 import { WarpdexError } from '../protocol/errors.js'
 import { LIMITS } from '../protocol/limits.js'
 import type { Explanation, Traversal } from '../protocol/traversal.js'
@@ -84,21 +86,23 @@ export class OrderedModel {
       scan: (options) =>
         this.scan({ ...options, ...ends, tokens: tokens?.bytes, tokenOffsets: tokens?.offsets }),
       countRanges: (options) => this.countRanges({ ...options, ...ends, limit: Number.POSITIVE_INFINITY }),
+      due: (options) => this.due(options),
     }
     const answer = answers[request.op](request)
-    const isPlain = ['count', 'countRanges', 'explain'].includes(request.op)
+    const isPlain = ['count', 'countRanges', 'explain', 'due'].includes(request.op)
     return isPlain ? (answer as ReadResults[Op]) : unflat(this.shape, answer)
   }
 
   get(keys: Uint8Array, keyOffsets?: Uint32Array): FlatGet {
     const ranks = this.ranks(keys, keyOffsets)
     const found = new Uint8Array(Math.ceil(ranks.length / 8))
-    const payloads = new Uint8Array(ranks.length * this.shape.payloadBytes)
+    const width = shownBytes(this.shape)
+    const payloads = new Uint8Array(ranks.length * width)
     ranks.forEach((rank, i) => {
       const first = this.listOf(rank)[0]
       if (first === undefined) return
       found[i >> 3] |= 1 << (i & 7)
-      payloads.set(first.payload, i * this.shape.payloadBytes)
+      payloads.set(this.#shown(first), i * width)
     })
     return { found, payloads }
   }
@@ -116,7 +120,7 @@ export class OrderedModel {
     const lists = this.ranks(keys, keyOffsets).map((rank) => this.listOf(rank))
     const offsets = offsetsOf(lists)
     if (offsets[lists.length] > limit) throw new WarpdexError('TOO_LARGE', `more than ${limit} payloads`)
-    return { offsets, payloads: concat(lists.flat().map(({ payload }) => payload)) }
+    return { offsets, payloads: concat(lists.flat().map((entry) => this.#shown(entry))) }
   }
 
   count(keys: Uint8Array, keyOffsets?: Uint32Array): Uint8Array {
@@ -143,7 +147,7 @@ export class OrderedModel {
       offsets: offsetsOf(cut.map(({ entries }) => entries)),
       keys: keys.bytes,
       ...(keys.offsets && { keyOffsets: keys.offsets }),
-      payloads: concat(withoutPayloads ? [] : entries.map(({ entry }) => entry.payload)),
+      payloads: concat(withoutPayloads ? [] : entries.map(({ entry }) => this.#shown(entry))),
       more: Uint8Array.from(cut, ({ more }) => Number(more)),
       tokens: tokens.bytes,
       ...(tokens.offsets && { tokenOffsets: tokens.offsets }),
@@ -168,15 +172,36 @@ export class OrderedModel {
     next.forEach((entry, i) => {
       if (entry !== undefined) found[i >> 3] |= 1 << (i & 7)
     })
-    const { keyType, payloadBytes } = this.shape
-    const none = { key: new Uint8Array(keyWidth(keyType) ?? 0), payload: new Uint8Array(payloadBytes) }
+    const payload = new Uint8Array(shownBytes(this.shape))
+    const none = { key: new Uint8Array(keyWidth(this.shape.keyType) ?? 0), payload }
     const nextKeys = this.column(next.map((at) => (at === undefined ? none.key : this.keyOf(at.rank))))
     return {
       found,
       keys: nextKeys.bytes,
       ...(nextKeys.offsets && { keyOffsets: nextKeys.offsets }),
-      payloads: concat(next.map((at) => at?.entry.payload ?? none.payload)),
+      payloads: concat(next.map((at) => (at === undefined ? none.payload : this.#shown(at.entry)))),
       sequences: concat(next.map((at) => word(at?.entry.sequence ?? 0))),
+    }
+  }
+
+  due({ until, limit }: ReadOptions['due']): DueResult {
+    const all = [...this.content].flatMap(([rank, { entries }]) =>
+      entries.map(({ payload }) => ({
+        rank,
+        payload,
+        at: Number(aligned(payload.slice(0, 8), BigUint64Array)[0]),
+      })),
+    )
+    const due = all.filter(({ at }) => at > 0 && at <= until)
+    const later = all.filter(({ at }) => at > until).map(({ at }) => at - until)
+    const taken = due.slice(0, limit)
+    const { bytes, offsets } = this.column(taken.map(({ rank }) => this.keyOf(rank)))
+    const payloads = concat(taken.map(({ payload }) => payload))
+    return {
+      keys: columnFrom(bytes, keyWidth(this.shape.keyType), offsets),
+      payloads: { bytes: payloads, width: this.shape.payloadBytes },
+      due: due.length,
+      next: Math.min(0xffffffff, ...later),
     }
   }
 
@@ -194,7 +219,8 @@ export class OrderedModel {
         changed.set(rank, payloads)
       }
       const op = typeof batch.ops === 'number' ? batch.ops : batch.ops[i]
-      return this.#writeItem(payloads, op, batch.payloads?.bytes.slice(i * size, (i + 1) * size))
+      const from = batch.matchesWhole ? 0 : this.shape.matchFrom * 4
+      return this.#writeItem(payloads, op, batch.payloads?.bytes.slice(i * size, (i + 1) * size), from)
     })
     return {
       codes,
@@ -262,6 +288,11 @@ export class OrderedModel {
     return new Uint8Array(width === undefined ? 0 : width + 4)
   }
 
+  /** What reads return of an entry. */
+  #shown({ payload }: Entry): Uint8Array {
+    return payload.subarray(this.shape.payloadBytes - shownBytes(this.shape))
+  }
+
   protected listOf(rank: Rank | undefined): readonly Entry[] {
     return (rank === undefined ? undefined : this.content.get(rank)?.entries) ?? []
   }
@@ -271,10 +302,10 @@ export class OrderedModel {
     return this.#sorted
   }
 
-  #writeItem(payloads: Payloads, op: number, payload: Uint8Array | undefined): ResultCode {
+  /** @param from the first byte that payloads of pairs are compared by */
+  #writeItem(payloads: Payloads, op: number, payload: Uint8Array | undefined, from: number): ResultCode {
     const existed = payloads.entries.length > 0
     if (op === WriteOp.deleteKey || op === WriteOp.deletePair) {
-      const from = this.shape.matchFrom * 4
       const kept = payloads.entries.filter(
         (entry) =>
           op === WriteOp.deletePair &&

@@ -1,3 +1,4 @@
+import { shownBytes } from '../gpu/index/layout.js'
 import type {
   IndexShape,
   IndexStructure,
@@ -79,13 +80,14 @@ export function flat<T>(answer: object): T {
 }
 
 /** The answer whose columns are given one by one. */
-export function unflat<T>({ keyType, payloadBytes }: IndexShape, answer: object): T {
+export function unflat<T>(shape: IndexShape, answer: object): T {
+  const { keyType } = shape
   const { keyOffsets, payloadOffsets: _, tokenOffsets, ...parts } = answer as FlatScan & Partial<FlatNext>
   const column = (bytes: Bytes, width: number | undefined, offsets?: Offsets) =>
     bytes && columnFrom(bytes, width, offsets)
   const columns = {
     keys: column(parts.keys, keyWidth(keyType), keyOffsets),
-    payloads: column(parts.payloads, payloadBytes),
+    payloads: column(parts.payloads, shownBytes(shape)),
     tokens: column(parts.tokens, tokenWidth(keyType), tokenOffsets),
     sequences: column(parts.sequences, 4),
   }

@@ -13,6 +13,14 @@ export const FIXED_HEAD_WORDS = 2
 /** Words of a tuple's links in key order, which tuples of `linked` shapes have. */
 export const LINK_WORDS = 2
 
+/** Bytes in front of a payload that say when it expires. */
+export const EXPIRY_BYTES = 8
+
+/** Bytes of a payload as reads return it. */
+export function shownBytes({ payloadBytes, expires }: IndexShape): number {
+  return expires ? payloadBytes - EXPIRY_BYTES : payloadBytes
+}
+
 const KEY_KINDS: { readonly [Type in FixedKeyType]: number } = {
   u32: 0,
   u64: 0,
@@ -52,6 +60,8 @@ export interface TreeShape {
   /** Digits of a key of fixed width. */
   readonly levels: 8 | 16
   readonly payloadWords: number
+  /** Leading words of a payload that reads leave out: when it expires. */
+  readonly hiddenWords: number
   /** Words of a tuple record. */
   readonly tupleStride: number
   /** Tuples of a leaf of a CSS-tree's sorted part. */
@@ -60,6 +70,8 @@ export interface TreeShape {
   readonly entryStride: number
   /** The shape as the kernels' `shape` parameter. */
   readonly word: number
+  /** The same where payloads are compared from their first word on. */
+  readonly wholeWord: number
 }
 
 export function treeShape(shape: IndexShape): TreeShape {
@@ -77,6 +89,7 @@ export function treeShape(shape: IndexShape): TreeShape {
   const unique = shape.unique ? 1 : 0
   const tupleStride = keyWords + (shape.unique ? 0 : 2) + payloadWords
   const leafLogarithm = variable ? 0 : leafTuplesLogarithm(tupleStride)
+  const wholeWord = kind | (unique << 4) | (leafLogarithm << 5) | (payloadWords << 8)
   return {
     keyWords,
     form,
@@ -94,10 +107,12 @@ export function treeShape(shape: IndexShape): TreeShape {
     partitionLevels,
     levels,
     payloadWords,
+    hiddenWords: shape.expires ? EXPIRY_BYTES / 4 : 0,
     tupleStride,
     leafTuples: 1 << leafLogarithm,
     entryStride: 1 + payloadWords,
-    word: kind | (unique << 4) | (leafLogarithm << 5) | (payloadWords << 8) | (shape.matchFrom << 16),
+    word: wholeWord | (shape.matchFrom << 16),
+    wholeWord,
   }
 }
 

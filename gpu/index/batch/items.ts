@@ -27,6 +27,8 @@ export interface ItemKinds {
   readonly goesOn: boolean
   /** Items of the batches that follow, if that is known. */
   readonly coming: number
+  /** Whether payloads of pairs are compared from their first word on. */
+  readonly matchesWhole: boolean
 }
 
 /** A write batch on the device. */
@@ -121,6 +123,7 @@ export function itemKinds(shape: IndexShape, batch: WriteBatch): ItemKinds {
     goesOn: batch.goesOn ?? false,
     coming: batch.coming ?? 0,
     isSorted: batch.isSorted ?? false,
+    matchesWhole: batch.matchesWhole ?? false,
     leading: shape.keyType.endsWith('64') && !batch.isSorted ? leadingBits(batch.keys.bytes) : undefined,
   }
 }

@@ -87,7 +87,7 @@ export class GetNext implements ReadOperation<'getNext'> {
       },
       count,
     )
-    const column = this.#context.narrow.record(work, padded, count, payloadBytes)
+    const column = this.#context.payloadColumn(work, padded, count)
     const known = [
       { buffer: sequences, offset: 4 * count, bytes: bitmapBytes(count) },
       { buffer: column, bytes: count * payloadBytes },

@@ -129,7 +129,7 @@ export class Get implements ReadOperation<'get'> {
       const sequences = withSequences ? scratch.words(count) : undefined
       const work = { recorder, scratch, arena }
       this.record(work, { queries, count, found, payloads: padded, sequences }, plan)
-      const column = this.#context.narrow.record(work, padded, count, payloadBytes)
+      const column = this.#context.payloadColumn(work, padded, count)
       return [
         { buffer: found, bytes: bitmapBytes(count) },
         { buffer: column, bytes: count * payloadBytes },

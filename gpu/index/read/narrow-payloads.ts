@@ -8,7 +8,7 @@ import type { DeviceWord } from '../../primitives/primitives.js'
 /** In place of a word's index: there is no such word. */
 const NONE = 0xffffffff
 
-/** Packs payloads that fill whole words into columns without padding. */
+/** Packs payloads that fill whole words into columns without padding, and without their first words where these are not to be seen. */
 export class NarrowPayloads {
   readonly #kernels: Kernels<'narrow_payloads'>
   readonly #mostGroups: number
@@ -20,8 +20,9 @@ export class NarrowPayloads {
   }
 
   /**
-   * The column of `count` payloads of `bytes` bytes; `padded` itself where they need no padding.
+   * The column of `count` payloads of `bytes` bytes; `padded` itself where that is the same.
    * @param live how many there are if the device knows it to be fewer
+   * @param hiddenWords words in front of each that are left out
    */
   record(
     { recorder, scratch }: { readonly recorder: Recorder; readonly scratch: Scratch },
@@ -29,14 +30,15 @@ export class NarrowPayloads {
     count: number,
     bytes: number,
     live: DeviceWord = { buffer: padded, index: NONE },
+    hiddenWords = 0,
   ): DeviceMemory {
-    if (bytes % 4 === 0) return padded
+    if (bytes % 4 === 0 && hiddenWords === 0) return padded
     const column = scratch.bytes(count * bytes)
     const groups = Math.ceil((count * bytes) / (4 * GROUP_SIZE))
     recorder.dispatchGroups(
       this.#kernels.narrow_payloads,
       { padded, live: live.buffer, column },
-      { count, payloadBytes: bytes, liveIndex: live.index },
+      { count, payloadBytes: bytes, liveIndex: live.index, hiddenWords },
       Math.min(groups, this.#mostGroups),
     )
     return column

@@ -2,6 +2,7 @@ import { blankColumn } from '../../../protocol/columns.js'
 import { keyWidth, SEQUENCE_BYTES, tokenWidth } from '../../../protocol/types.js'
 import type { ReadOp, ReadRequest, ReadResults } from '../../index-structure.js'
 import { explainSequential } from '../partitions/traversals.js'
+import { LATEST } from './due.js'
 import { bitmapBytes, type ReadContext } from './read-context.js'
 import type { Asked } from './read-operation.js'
 
@@ -37,5 +38,11 @@ export const NOTHING_FOUND: { readonly [Op in ReadOp]: NothingFound<Op> } = {
     tokens: blankColumn(ranges, tokenWidth(keyType)),
   }),
   countRanges: (_context, { count }) => new BigUint64Array(count),
+  due: ({ keyType, storedBytes }) => ({
+    keys: blankColumn(0, keyWidth(keyType)),
+    payloads: blankColumn(0, storedBytes),
+    due: 0,
+    next: LATEST,
+  }),
   explain: (context, { keys }) => explainSequential(context.batch(keys), undefined),
 }

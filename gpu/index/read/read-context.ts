@@ -10,9 +10,9 @@ import { KeyRestorer } from '../../keys/restore.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import type { ResultMemory } from '../../memory/result-memory.js'
 import type { Scratch } from '../../memory/scratch.js'
-import type { Primitives } from '../../primitives/primitives.js'
+import type { DeviceWord, Primitives } from '../../primitives/primitives.js'
 import type { Arena, ArenaContent } from '../arena.js'
-import { type TreeShape, treeShape } from '../layout.js'
+import { shownBytes, type TreeShape, treeShape } from '../layout.js'
 import type { Locator } from '../partitions/locator.js'
 import { type Batch, batchOf } from '../partitions/traversal-costs.js'
 import { NarrowPayloads } from './narrow-payloads.js'
@@ -45,8 +45,10 @@ export class ReadContext {
   readonly narrow: NarrowPayloads
   /** Bytes of a key in kernels' results: the key, or the record of one of variable length. */
   readonly keyBytes: number
-  /** Bytes of a payload in a column. */
+  /** Bytes of a payload in a column of a result. */
   readonly payloadBytes: number
+  /** Bytes of a payload in a column of a write. */
+  readonly storedBytes: number
   /** Bytes of a payload in the tree, and in kernels' results. */
   readonly paddedBytes: number
   readonly #normaliser: KeyNormaliser | undefined
@@ -62,7 +64,8 @@ export class ReadContext {
     this.locator = locator
     this.narrow = new NarrowPayloads(device, tree.conditions, this.enoughGroups)
     this.keyBytes = 4 * tree.keyWords
-    this.payloadBytes = shape.payloadBytes
+    this.payloadBytes = shownBytes(shape)
+    this.storedBytes = shape.payloadBytes
     this.paddedBytes = 4 * tree.payloadWords
     this.#normaliser = form && new KeyNormaliser(device, primitives, form)
   }
@@ -105,6 +108,16 @@ export class ReadContext {
     }
     const { records, heap } = this.#normaliser.record(recorder, scratch, wire)
     return { keys: records, heap }
+  }
+
+  /** The column of `count` payloads as a result has them, of `live` where the device knows that there are fewer. */
+  payloadColumn(
+    work: Pick<ReadWork, 'recorder' | 'scratch'>,
+    padded: DeviceMemory,
+    count: number,
+    live?: DeviceWord,
+  ): DeviceMemory {
+    return this.narrow.record(work, padded, count, this.payloadBytes, live, this.tree.hiddenWords)
   }
 
   /**

@@ -24,10 +24,11 @@ export interface ReadOperation<Op extends ReadOp> {
   run(tree: SearchedTree, request: ReadRequest<Op>, asked: Asked<Op>): Promise<ReadResults[Op]>
 }
 
-/** The columns of a read, and how many keys, or ranges, it asks for. All reads but those of ranges have keys. */
+/** The columns of a read, and how many keys, ranges, or payloads that are due, it asks for. All reads but these have keys. */
 export type Asked<Op extends ReadOp> = ReadColumns & { readonly count: number } & (Op extends
     | 'scan'
     | 'countRanges'
+    | 'due'
     ? unknown
     : { readonly keys: Column })
 
@@ -57,6 +58,7 @@ export function askedFor<Op extends ReadOp>(
 }
 
 function countAsked(keyType: KeyType, request: ReadRequest<ReadOp>, { keys }: ReadColumns): number {
+  if ('until' in request) return request.limit
   if ('ranges' in request) return 'limit' in request && request.limit === 0 ? 0 : request.ranges
   if (keys === undefined) throw new WarpdexError('INTERNAL', 'the read needs a column of keys')
   return keyCount(keyType, keys)

@@ -8,6 +8,7 @@ import { Traversals } from '../partitions/traversals.js'
 import { BreadthFirst } from './breadth-first.js'
 import { Count } from './count.js'
 import { CountRanges } from './count-ranges.js'
+import { Due } from './due.js'
 import { Explain } from './explain.js'
 import { Get } from './get.js'
 import { GetAll } from './get-all.js'
@@ -54,7 +55,8 @@ export function createReads(
   const getNext = new GetNext(context)
   const explain = new Explain(context, traversals)
   const countRanges = new CountRanges(context)
-  const operations = { get, getAll, count, getNext, scan, countRanges, explain }
+  const due = new Due(context)
+  const operations = { get, getAll, count, getNext, scan, countRanges, explain, due }
   return { operations, context, get, getAll, count, scan, traversals, breadthFirst }
 }
 

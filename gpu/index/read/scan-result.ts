@@ -45,7 +45,7 @@ export class ScanResultWriter {
     { found, more }: Pick<Hits, 'found' | 'more'>,
     write: (columns: Readonly<Record<'offsets' | 'keys' | 'payloads' | 'tokens', DeviceMemory>>) => void,
   ): ScanColumns {
-    const { primitives, narrow, keyBytes, payloadBytes, paddedBytes } = this.#context
+    const { primitives, narrow, keyBytes, paddedBytes } = this.#context
     const { recorder, scratch } = work
     const entries = count * limit
     // One element more than there are ranges, so that the last offset is the number of all entries.
@@ -57,7 +57,7 @@ export class ScanResultWriter {
     recorder.clear(tokens, 0, count * (keyBytes + 4))
     write({ offsets: found, keys, payloads: padded, tokens })
     const total = { buffer: found, index: count }
-    const payloads = narrow.record(work, padded, entries, payloadBytes, total)
+    const payloads = this.#context.payloadColumn(work, padded, entries, total)
     return {
       offsets: found,
       keys,

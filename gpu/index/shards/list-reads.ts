@@ -1,6 +1,8 @@
 import {
   type Column,
   columnOf,
+  countOf,
+  joinColumns,
   pickValues,
   sliceColumn,
   valueAt,
@@ -9,6 +11,7 @@ import {
 import { WarpdexError } from '../../../protocol/errors.js'
 import { keyWidth, SEQUENCE_BYTES } from '../../../protocol/types.js'
 import type {
+  DueResult,
   GetAllResult,
   GetNextResult,
   IndexShape,
@@ -17,6 +20,7 @@ import type {
   ScanOptions,
   ScanResult,
 } from '../../index-structure.js'
+import { shownBytes } from '../layout.js'
 import { bitmapBytes } from '../read/read-context.js'
 import type { Asked } from '../read/read-operation.js'
 import type { Divider } from './divider.js'
@@ -38,7 +42,7 @@ export class ListReads {
 
   /** @throws WarpdexError `TOO_LARGE` when there are more than `limit` payloads */
   async getAll(shards: Shards, keys: Column, limit: number): Promise<GetAllResult> {
-    const { payloadBytes: width } = this.#shape
+    const width = shownBytes(this.#shape)
     const parts = await this.#divider.route(shards.boundaries, keys)
     const lists = new Array<Uint8Array>(parts.length)
     let total = 0
@@ -67,9 +71,9 @@ export class ListReads {
     request: ReadRequest<'getNext'>,
     { keys, sequences }: Asked<'getNext'>,
   ): Promise<GetNextResult> {
-    const { keyType, payloadBytes } = this.#shape
+    const { keyType } = this.#shape
     let parts = await this.#divider.route(shards.boundaries, keys)
-    const widths = [keyWidth(keyType), payloadBytes, SEQUENCE_BYTES]
+    const widths = [keyWidth(keyType), shownBytes(this.#shape), SEQUENCE_BYTES]
     const nothing = widths.map((width) => new Uint8Array(width ?? 0))
     const entries = new Array(parts.length).fill(nothing)
     const found = new Uint8Array(bitmapBytes(parts.length))
@@ -135,6 +139,23 @@ export class ListReads {
   ): Promise<BigUint64Array> {
     const counts = await Promise.all(trees.map((tree) => tree.read(request, columns)))
     return counts[0].map((_, range) => counts.reduce((sum, own) => sum + own[range], 0n))
+  }
+
+  /** What is due in any shard, as much as there is room for. */
+  async due({ trees }: Shards, request: ReadRequest<'due'>): Promise<DueResult> {
+    const parts = await Promise.all(trees.map((tree) => tree.read(request, {})))
+    let room = request.limit
+    const taken = parts.map(({ keys, payloads }) => {
+      const count = Math.min(room, countOf(keys))
+      room -= count
+      return { keys: sliceColumn(keys, 0, count), payloads: sliceColumn(payloads, 0, count) }
+    })
+    return {
+      keys: joinColumns(taken.map(({ keys }) => keys)),
+      payloads: joinColumns(taken.map(({ payloads }) => payloads)),
+      due: parts.reduce((sum, { due }) => sum + due, 0),
+      next: Math.min(...parts.map(({ next }) => next)),
+    }
   }
 
   /** The shards in which ranges begin, and those in which they end at the latest. */

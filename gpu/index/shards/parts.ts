@@ -46,6 +46,7 @@ async function makeParts(device: Device, shape: IndexShape): Promise<ShardParts>
     getNext: (shards, request, asked) => lists.getNext(shards, request, asked),
     scan: (shards, request, columns) => lists.scan(shards, request, columns),
     countRanges: (shards, request, columns) => lists.countRanges(shards, request, columns),
+    due: (shards, request) => lists.due(shards, request),
     // As it would be done in the shard of the first key.
     explain: async ({ boundaries, trees }, request, asked) => {
       const [shard] = await divider.route(boundaries, asked.keys)

@@ -42,7 +42,7 @@ export class PointReads {
     { traversal, memory, withSequences }: ReadRequest<'get'>,
     keys: Column,
   ): Promise<GetResult> {
-    const { narrow, payloadBytes, paddedBytes, tree: shape } = this.#context
+    const { payloadBytes, paddedBytes, tree: shape } = this.#context
     if (traversal !== undefined) checkTraversal(shape, traversal)
     const count = countOf(keys)
     const batch = this.#context.batch(keys)
@@ -71,7 +71,7 @@ export class PointReads {
       const buffers = { positions, found, payloads, starts, allFound, allPayloads }
       const params = { count, shards: shards.trees.length, payloadWords: shape.payloadWords }
       recorder.dispatch(this.#kernels.put_back, buffers, params, count)
-      const column = narrow.record({ recorder, scratch }, allPayloads, count, payloadBytes)
+      const column = this.#context.payloadColumn({ recorder, scratch }, allPayloads, count)
       const columns = [
         { buffer: allFound, bytes: bitmapBytes(count) },
         { buffer: column, bytes: count * payloadBytes },

@@ -10,6 +10,7 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import { keyWidth, tokenWidth } from '../../../protocol/types.js'
 import type { IndexShape, ScanOptions, ScanResult } from '../../index-structure.js'
+import { shownBytes } from '../layout.js'
 
 /** What one shard has of a range. */
 interface Piece {
@@ -66,7 +67,7 @@ export class RangeAnswers {
 
   /** @throws WarpdexError `TOO_LARGE` when keys of variable length have more bytes than a frame */
   result(): ScanResult {
-    const { keyType, payloadBytes } = this.#shape
+    const { keyType } = this.#shape
     const width = tokenWidth(keyType)
     const pieces = this.#pieces.flat()
     const { withoutKeys, withoutPayloads } = this.#request
@@ -92,7 +93,7 @@ export class RangeAnswers {
     return {
       offsets: this.#offsets(),
       keys: joined(keys, keyWidth(keyType)),
-      payloads: joined(slices('payloads', withoutPayloads), payloadBytes),
+      payloads: joined(slices('payloads', withoutPayloads), shownBytes(this.#shape)),
       more: this.#more,
       tokens: columnOf(tokens, width),
     }

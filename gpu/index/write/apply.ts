@@ -68,6 +68,7 @@ export class Applier {
 
 function kernelsOf(device: Device, shape: TreeShape, payloadBytes: number) {
   const { conditions, form } = shape
+  const removing = { ...conditions, expires: shape.hiddenWords > 0 }
   const payloads = ['apply_runs', 'move_long', 'write_items', 'finish_runs'] as const
   const removal = ['unlink_runs', 'list_emptied', 'prune_level'] as const
   const written = newTupleConditions(shape, payloadBytes)
@@ -78,10 +79,10 @@ function kernelsOf(device: Device, shape: TreeShape, payloadBytes: number) {
       form === undefined
         ? {
             ...device.kernels('index/write/new-tuples', ['write_new_tuples'], written),
-            ...device.kernels('index/delta/remove', removal, conditions),
+            ...device.kernels('index/delta/remove', removal, removing),
           }
         : undefined,
     /** Over keys of variable length. */
-    variable: form && device.kernels('index/delta/unlink', ['unlink_tuples'], conditions),
+    variable: form && device.kernels('index/delta/unlink', ['unlink_tuples'], removing),
   }
 }

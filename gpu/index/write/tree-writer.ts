@@ -157,9 +157,9 @@ export class TreeWriter {
     plan: TraversalPlan | undefined,
   ): Promise<Settled> {
     const stages = this.#stages
-    const { count, op, ops, hasPairs, payloads } = items
+    const { count, op, ops, hasPairs, payloads, matchesWhole } = items
     const params = {
-      shape: this.#shape.word,
+      shape: matchesWhole ? this.#shape.wholeWord : this.#shape.word,
       payloadBytes: this.#index.payloadBytes,
       op,
       hasPairs: hasPairs ? 1 : 0,
