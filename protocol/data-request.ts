@@ -39,6 +39,7 @@ export const COLUMN_KINDS = {
   more: 12,
   codes: 13,
   position: 33,
+  expireAt: 34,
   conditions: 35,
 } as const
 export type ColumnName = keyof typeof COLUMN_KINDS
@@ -68,6 +69,7 @@ export const COLUMN_TYPES: { readonly [Name in ColumnName]?: SectionType } = {
   ops: 'u8',
   payloads: 'bytes',
   after: 'u64',
+  expireAt: 'u64',
   conditions: 'u8',
 }
 
@@ -153,10 +155,10 @@ export const OPERATIONS: { readonly [Op in DataOp]: Operation } = {
     ],
   },
   explain: { needs: ['keys'], may: [], options: ['traversal'] },
-  insert: { needs: ['keys', 'payloads'], may: [], options: ['mode', 'writeId', 'traversal'] },
+  insert: { needs: ['keys', 'payloads'], may: ['expireAt'], options: ['mode', 'writeId', 'traversal'] },
   delete: { needs: ['keys'], may: ['payloads'], options: ['writeId', 'traversal'] },
-  write: { needs: ['keys', 'ops'], may: ['payloads'], options: ['writeId', 'traversal'] },
-  load: { needs: ['keys', 'payloads'], may: ['after'], options: ['mode', 'writeId'] },
+  write: { needs: ['keys', 'ops'], may: ['payloads', 'expireAt'], options: ['writeId', 'traversal'] },
+  load: { needs: ['keys', 'payloads'], may: ['after', 'expireAt'], options: ['mode', 'writeId'] },
   countRanges: { needs: [], may: ['from', 'to'], options: ['fromExclusive', 'toExclusive', 'version'] },
   deleteRange: { needs: [], may: ['from', 'to'], options: ['fromExclusive', 'toExclusive', 'writeId'] },
   expect: { needs: ['keys', 'conditions'], may: ['payloads', 'sequences'], options: [] },

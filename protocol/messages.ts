@@ -13,6 +13,8 @@ import type { TreeLayout } from './traversal.js'
 import { parseLayout } from './traversal-options.js'
 import { parseKeyType, parsePayloadKind } from './types.js'
 
+const MOST_TTL_SECONDS = 2 ** 32 - 1
+
 /** What each operation that travels as msgpack has in its header, beside `id` and `op`, and how it is read. */
 const PARSERS = {
   hello: (r) => ({
@@ -25,6 +27,8 @@ const PARSERS = {
     keyType: parseKeyType(r.text('keyType')),
     payloadKind: parsePayloadKind(r.text('payloadKind')),
     unique: r.flag('unique'),
+    // Seconds; with 0 only those entries expire whose writes say so.
+    ttl: r.optionalWhole('ttl', 0, MOST_TTL_SECONDS),
     ifNotExists: r.flag('ifNotExists'),
     ...layout(r),
   }),

@@ -38,6 +38,19 @@ export interface Conditions {
   readonly sequences: Column | undefined
 }
 
+/** When items of a write expire. */
+export interface Expiries {
+  /** Milliseconds since 1970, u64, or 0 for never: one an item, or one for all. */
+  readonly times: Uint8Array
+  /** The earliest of them; infinite where nothing expires. */
+  readonly first: number
+}
+
+/** Items of a write batch, and when they expire where the write says so. */
+export interface TimedColumns extends WriteColumns {
+  readonly expireAt?: Expiries | undefined
+}
+
 /** Ranges, checked against their index; an absent column leaves that end of every range open. */
 export interface RangeColumns {
   readonly ranges: number
@@ -80,6 +93,26 @@ function requirePayloads(
   throw badRequest(`column "payloads" has ${cuts.length - 1} rows; ${count} are needed, one an item`)
 }
 
+/** @throws WarpdexError `BAD_REQUEST`, also for an index that was not made for that */
+function requireExpiries({ bytes }: WireColumn, { name, ttl }: IndexDefinition, count: number): Expiries {
+  if (ttl === undefined) {
+    throw badRequest(
+      `entries of index "${name}" do not expire; create it with a ttl, 0 where only some entries expire`,
+    )
+  }
+  if (bytes.byteLength !== 8)
+    requireLength(bytes, 'expireAt', 8 * count, `${count} u64 times, or one for all`)
+  const words = aligned(bytes, Uint32Array)
+  let first = Number.POSITIVE_INFINITY
+  for (let i = 0; i < words.length; i += 2) {
+    const time = words[i] + words[i + 1] * 2 ** 32
+    if (time > Number.MAX_SAFE_INTEGER)
+      throw badRequest(`the time at which item ${i / 2} expires must be below 2^53`)
+    if (time > 0 && time < first) first = time
+  }
+  return { times: bytes, first }
+}
+
 /** The keys of a request, as many as its head says. */
 export function requestKeys(request: DataRequest, definition: IndexDefinition): Column {
   const keys = requireKeys(request.columns, definition)
@@ -88,11 +121,12 @@ export function requestKeys(request: DataRequest, definition: IndexDefinition): 
 }
 
 /** The columns of any write. */
-export function writeColumns(request: DataRequest, definition: IndexDefinition): WriteColumns {
+export function writeColumns(request: DataRequest, definition: IndexDefinition): TimedColumns {
   const { op, columns, count } = request
   const keys = requestKeys(request, definition)
   const payloads = columns.payloads && requirePayloads(columns.payloads, definition, count)
-  const items = { keys, payloads }
+  const expireAt = columns.expireAt && requireExpiries(columns.expireAt, definition, count)
+  const items = { keys, payloads, expireAt }
   if (columns.ops !== undefined)
     return { ops: requireOps(columns.ops, count, payloads !== undefined), ...items }
   if (op === 'delete') {

@@ -125,6 +125,11 @@ export interface IndexDefinition<K extends KeyType = KeyType, P extends PayloadK
   readonly payloadKind: P
   /** At most one payload a key. */
   readonly unique: boolean
+  /**
+   * Seconds after which entries expire of whose writes none says when; with 0 these stay. Entries of an index without it never expire, and take
+   * no room for that.
+   */
+  readonly ttl?: number | undefined
   /** What its keys are, where it is an index over columns of a relation; its payloads are numbers of rows. */
   readonly of?: IndexSource | undefined
 }

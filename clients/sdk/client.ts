@@ -131,9 +131,9 @@ export class Client {
     checkOptions<IndexDefinition>(definition, DEFINITION_FIELDS, 'createIndex', 'field')
     checkName(definition.name, 'createIndex', 'an index')
     checkOptions(options, CREATE_OPTIONS, 'createIndex')
-    const { name: index, keyType, payloadKind, unique } = definition
+    const { name: index, keyType, payloadKind, unique, ttl } = definition
     const { ifNotExists } = options
-    const fields = { index, keyType, payloadKind, unique, ...layoutOf(definition), ifNotExists }
+    const fields = { index, keyType, payloadKind, unique, ttl, ...layoutOf(definition), ifNotExists }
     await this.#request('createIndex', fields, options)
     return this.index<K, P>(definition.name)
   }

@@ -257,6 +257,7 @@ export const DEFINITION_FIELDS: Kinds<IndexDefinition> = {
   keyType: TEXT,
   payloadKind: TEXT,
   unique: FLAG,
+  ttl: NUMBER,
   ...LAYOUT_OPTIONS,
   of: {
     is: () => false,

@@ -18,9 +18,18 @@ export interface PayloadSegment extends CutColumn {
 export interface LogRecord extends WriteColumns {
   /** Bit i of byte i >> 3 is clear where item i has changed nothing; absent where all have changed something. */
   readonly changed?: Uint8Array | undefined
+  readonly expiry?: LoggedExpiry | undefined
   readonly segment?: PayloadSegment | undefined
   /** Outcomes of the clients' writes that the batch is made of. */
   readonly outcomes?: readonly WriteOutcome[] | undefined
+}
+
+/** Of an index whose entries expire, in milliseconds since 1970. */
+export interface LoggedExpiry {
+  /** Until when entries that expire had been removed before the batch. */
+  readonly through: number
+  /** When the first of the batch's own does; absent where none does. */
+  readonly first?: number | undefined
 }
 
 /** A write batch as it is stored: without the widths of its values, which the log does not know. */
@@ -32,6 +41,7 @@ export interface StoredBatch {
   readonly changed?: Uint8Array | undefined
   /** What is deleted in the place of items, of which there are none then. */
   readonly range?: LoggedRange | undefined
+  readonly expiry?: LoggedExpiry | undefined
 }
 
 /** A range of keys, as bytes of one key each; an absent end is open. */
@@ -45,6 +55,7 @@ export interface LoggedRange {
 /** The deletion of all that a range holds, and the outcomes that become durable with it. What that is follows from the records before. */
 export interface RangeRecord {
   readonly range: LoggedRange
+  readonly expiry?: LoggedExpiry | undefined
   readonly outcomes?: readonly WriteOutcome[] | undefined
 }
 
@@ -68,6 +79,7 @@ interface BatchMeta {
   readonly keyOffsets?: boolean
   /** Whether the last section tells which items have changed something. */
   readonly changed?: boolean
+  readonly expiry?: LoggedExpiry
 }
 
 /**
@@ -76,7 +88,7 @@ interface BatchMeta {
  */
 export function encodeBatch(
   key: Buffer,
-  { ops, keys, payloads, changed }: LogRecord,
+  { ops, keys, payloads, changed, expiry }: LogRecord,
   start: number,
   allocate: (bytes: number) => Buffer,
 ): Buffer {
@@ -87,6 +99,7 @@ export function encodeBatch(
     payloads: payloads !== undefined,
     ...(keys.offsets && { keyOffsets: true }),
     ...(changed && { changed: true }),
+    ...(expiry && { expiry }),
   }
   const columns = [...(isMixed ? [{ bytes: ops }] : []), keys, ...(payloads ? [payloads] : [])]
   const sections = columns.map(({ bytes }) => bytes)
@@ -99,12 +112,12 @@ export function encodeBatch(
 /** Its parameters are as of `encodeBatch`. */
 export function encodeRange(
   key: Buffer,
-  { from, to, fromExclusive = false, toExclusive = false }: LoggedRange,
+  { range: { from, to, fromExclusive = false, toExclusive = false }, expiry }: RangeRecord,
   start: number,
   allocate: (bytes: number) => Buffer,
 ): Buffer {
   const range = { from: from !== undefined, to: to !== undefined, fromExclusive, toExclusive }
-  const meta: BatchMeta = { start, payloads: false, range }
+  const meta: BatchMeta = { start, payloads: false, range, ...(expiry && { expiry }) }
   return encodeRecord(RecordKind.write, key, meta, [from ?? [], to ?? []].flat(), allocate)
 }
 
@@ -125,11 +138,12 @@ export function startOfBatch(key: Buffer, value: Buffer): number {
 /** @throws WarpdexError `DAMAGED_FILE` */
 export function decodeBatch(key: Buffer, value: Buffer): StoredBatch {
   const { meta, sections } = decodeWrite(key, value)
+  const { expiry } = meta
   if (meta.range !== undefined) {
     const { from, to, fromExclusive, toExclusive } = meta.range
     const ends = { from: from ? sections[0] : undefined, to: to ? sections.at(-1) : undefined }
     const nothing = { ops: WriteOp.deleteKey, keys: { bytes: new Uint8Array(0) }, payloads: undefined }
-    return { ...nothing, range: { ...ends, fromExclusive, toExclusive } }
+    return { ...nothing, range: { ...ends, fromExclusive, toExclusive }, expiry }
   }
   const [keys, ...others] = meta.op === undefined ? sections.slice(1) : sections
   const changed = meta.changed === true ? others.pop() : undefined
@@ -139,6 +153,7 @@ export function decodeBatch(key: Buffer, value: Buffer): StoredBatch {
     keys: { bytes: keys, offsets: keyOffsets && aligned(keyOffsets, Uint32Array) },
     payloads: meta.payloads ? others[0] : undefined,
     changed,
+    expiry,
   }
 }
 

@@ -315,9 +315,7 @@ export class WriteLog {
 
 function encoded(key: Buffer, record: AnyRecord, start: number, take: (bytes: number) => Buffer): Buffer {
   if ('batch' in record) return encodeAppend(key, record.batch, take)
-  return 'range' in record
-    ? encodeRange(key, record.range, start, take)
-    : encodeBatch(key, record, start, take)
+  return 'range' in record ? encodeRange(key, record, start, take) : encodeBatch(key, record, start, take)
 }
 
 function checkSize(changes: readonly Change[], outcomes: readonly WriteOutcome[]): void {

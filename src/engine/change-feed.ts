@@ -22,7 +22,7 @@ import { keyWidth, payloadBytes, WriteOp } from '../../protocol/types.js'
 import { hashPayloads } from './content-hash.js'
 import type { FeedWaits, Watcher } from './feed-waits.js'
 import type { OpenVersion } from './read-versions.js'
-import { hasChanged, joinPayloads } from './write-batch.js'
+import { hasChanged, joinPayloads, untimedPayloads } from './write-batch.js'
 
 /** What batches that follow each other in the log have changed. */
 export interface ChangePage {
@@ -108,7 +108,7 @@ export class ChangeFeed {
         if (batches.length === 0) return rangePage(entry.range, this.#keyWidth)
         break
       }
-      const changes = changesIn(entry, this.#keyWidth, width)
+      const changes = changesIn(this.#withoutTimes(entry, width), this.#keyWidth, width)
       bytes += changes.ops.length + columnBytes(changes.keys) + countOf(changes.keys) * width
       if (batches.length > 0 && bytes > LIMITS.watchBytes) break
       batches.push(changes)
@@ -117,6 +117,13 @@ export class ChangeFeed {
     const page = joinChanges(batches, this.#keyWidth)
     const hasRows = payloadBytes(this.#stored.definition.payloadKind) === undefined
     return hasRows && page.payloads !== undefined ? this.#withPayloads(page, page.payloads, after) : page
+  }
+
+  /** A record without when its entries expire. */
+  #withoutTimes(entry: LogEntry, width: number): LogEntry {
+    const { payloads } = entry
+    if (this.#stored.definition.ttl === undefined || payloads === undefined) return entry
+    return { ...entry, payloads: untimedPayloads(payloads, width) }
   }
 
   get #keyWidth(): number | undefined {

@@ -25,9 +25,10 @@ import type { EngineStats } from './engine-stats.js'
 import { FairTurns } from './fair-turns.js'
 import { FeedWaits } from './feed-waits.js'
 import { LiveDevice, type LiveDeviceHost } from './live-device.js'
-import type { Index, PagedStats } from './named-index.js'
+import type { Index } from './named-index.js'
 import type { Relation } from './named-relation.js'
-import { mostVersionBytes, ReadVersions } from './read-versions.js'
+import type { PagedStats } from './paged-structure.js'
+import { mostVersionBytes, ReadVersions, type VersionId } from './read-versions.js'
 import { Registry } from './registry.js'
 import type { SlabMap } from './slab-map.js'
 import { prefixTrees } from './structures.js'
@@ -117,6 +118,15 @@ export class Engine extends Catalog {
   /** Why requests are not answered at the moment, in words for people; undefined when they are. */
   get interruption(): string | undefined {
     return this.closing === undefined ? this.#device.interruption : 'the server is shutting down'
+  }
+
+  /**
+   * Opens a read version; what has expired by now belongs to it no more.
+   * @throws WarpdexError `OVERLOADED`
+   */
+  openVersion(id: VersionId, seconds: number): void {
+    for (const index of this.host.indexes.all()) void index.removeDue()
+    this.versions.open(id, seconds)
   }
 
   /** Moments that clients go on reading. */

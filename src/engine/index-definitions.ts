@@ -35,9 +35,10 @@ export function settleDefinition(
   given: IndexDefinition,
   existing: IndexDefinition | undefined,
 ): IndexDefinition {
-  const { name, keyType, payloadKind, unique, of } = given
+  const { name, keyType, payloadKind, unique, ttl, of } = given
   const form = settleStructure(parseLayout(given), existing)
-  return { name, keyType, payloadKind, unique, ...(of && { of }), ...form }
+  const expiry = ttl === undefined ? {} : { ttl }
+  return { name, keyType, payloadKind, unique, ...expiry, ...(of && { of }), ...form }
 }
 
 export function sameDefinition(one: IndexDefinition, other: IndexDefinition): boolean {
@@ -45,6 +46,7 @@ export function sameDefinition(one: IndexDefinition, other: IndexDefinition): bo
     one.keyType === other.keyType &&
     one.payloadKind === other.payloadKind &&
     one.unique === other.unique &&
+    one.ttl === other.ttl &&
     JSON.stringify(one.of) === JSON.stringify(other.of) &&
     sameLayout(one, other)
   )

@@ -1,5 +1,5 @@
 import type { WriteBatch } from '../../gpu/index-structure.js'
-import type { WriteColumns } from '../../protocol/request-columns.js'
+import type { TimedColumns } from '../../protocol/request-columns.js'
 
 /** Tells that nobody waits for a request any more; it is dropped if its turn has not come. */
 export interface Cancellation {
@@ -29,5 +29,5 @@ export interface LoadPart {
   readonly course?: { failed: boolean } | undefined
 }
 
-/** An ordered batch of inserts and deletes, and how its keys are to be found. */
-export type IndexWrite = WriteColumns & Pick<WriteBatch, 'traversal'>
+/** An ordered batch of inserts and deletes, when its entries expire, and how its keys are to be found. */
+export type IndexWrite = TimedColumns & Pick<WriteBatch, 'traversal'>

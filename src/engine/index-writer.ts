@@ -1,8 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
+import { shownBytes } from '../../gpu/index/layout.js'
 import type { IndexShape, IndexStructure, PreparedWrite, WriteBatch } from '../../gpu/index-structure.js'
 import { checksumInPieces, checksumOfAll } from '../../persistence/disk/checksums.js'
 import type { StoredIndex } from '../../persistence/disk/dictionary.js'
-import type { LogRecord } from '../../persistence/log/log-records.js'
+import type { LoggedExpiry, LoggedRange, LogRecord } from '../../persistence/log/log-records.js'
 import { JoinedMemory } from '../../persistence/log/spare-buffers.js'
 import type { Answer, WriteOutcome } from '../../persistence/log/write-outcomes.js'
 import type { Store } from '../../persistence/store.js'
@@ -21,8 +22,16 @@ import type { WriteColumns } from '../../protocol/request-columns.js'
 import { ResultCode } from '../../protocol/types.js'
 import { uniformCode } from '../../protocol/uniform-code.js'
 import { hashPayloads } from './content-hash.js'
-import type { IndexWrite, LoadPart } from './index-requests.js'
-import { changedItems, changedPayloads, joinBatches, joinPayloads, numberRows } from './write-batch.js'
+import type { DueEntries } from './due-entries.js'
+import type { IndexWrite, LoadPart, WriteId } from './index-requests.js'
+import {
+  changedItems,
+  changedPayloads,
+  joinBatches,
+  joinPayloads,
+  numberRows,
+  timedPayloads,
+} from './write-batch.js'
 import { answerWrites, type IdentifiedWrite, nameOf, rememberedOutcome, unsound } from './write-identity.js'
 
 export interface PendingWrite extends IdentifiedWrite {
@@ -82,17 +91,20 @@ export class IndexWriter {
   readonly #index: StoredIndex
   readonly #shape: IndexShape
   readonly #onLogged: OnLogged
+  /** Only of an index whose entries expire. */
+  readonly #due: DueEntries | undefined
   #syncing: Syncing | undefined
   /** Whether the structure holds what could not be logged. */
   #ahead = false
   /** Whether the last record could not be logged: until one can, nothing is applied before, since each time would be a rebuild. */
   #logFails = false
 
-  constructor(store: Store, index: StoredIndex, shape: IndexShape, onLogged: OnLogged) {
+  constructor(store: Store, index: StoredIndex, shape: IndexShape, onLogged: OnLogged, due?: DueEntries) {
     this.#store = store
     this.#index = index
     this.#shape = shape
     this.#onLogged = onLogged
+    this.#due = due
   }
 
   /**
@@ -187,7 +199,7 @@ export class IndexWriter {
     const parts = writes.map((columns) => this.#deviceWrite(columns))
     const counts = parts.map(({ batch }) => countOf(batch.keys))
     const memory = new JoinedMemory()
-    const batch = joinBatches(
+    const joined = joinBatches(
       parts.map((part) => part.batch),
       (bytes) => memory.take(bytes),
     )
@@ -196,8 +208,9 @@ export class IndexWriter {
       counts,
     )
     const firstRow = hosted === undefined ? 0 : this.#store.payloads.nextRow(this.#index.id)
-    if (hosted !== undefined && batch.payloads !== undefined)
-      numberRows(aligned(batch.payloads.bytes, Uint32Array), firstRow)
+    if (hosted !== undefined && joined.payloads !== undefined)
+      numberRows(aligned(joined.payloads.bytes, Uint32Array), firstRow)
+    const batch = this.#timed(joined, writes, counts, memory)
     // Not part of the record: a replay finds keys as it thinks best.
     const { traversal } = writes[0]
     const preparing = structure.prepare({ ...batch, traversal, goesOn })
@@ -209,7 +222,12 @@ export class IndexWriter {
       const changed = changedItems(codes)
       const stored = hosted?.offsets && changedPayloads(hosted, changed)
       return {
-        record: { ...columns, changed, segment: stored && { firstRow, ...stored } },
+        record: {
+          ...columns,
+          changed,
+          segment: stored && { firstRow, ...stored },
+          expiry: this.#loggedExpiry(writes),
+        },
         codes,
         counts,
         apply: () => applyLogged(prepared, memory),
@@ -249,6 +267,15 @@ export class IndexWriter {
     }
   }
 
+  /** Has the deletion of a range logged, and how many entries go by it. */
+  async logRange(range: LoggedRange, id: WriteId | undefined, deleted: number): Promise<void> {
+    const outcomes = id === undefined ? [] : [{ client: id.client, write: id.number, deleted }]
+    const expiry = this.#due && { through: this.#due.through }
+    const since = performance.now()
+    const { bytes } = await this.#store.log.append(this.#index.id, { range, outcomes, expiry })
+    this.#onLogged(bytes, 1, performance.now() - since)
+  }
+
   async #answerLogged(
     logging: Promise<void>,
     writes: readonly PendingWrite[],
@@ -263,9 +290,36 @@ export class IndexWriter {
     }
   }
 
+  /** A batch as structures take it whose payloads expire. */
+  #timed(
+    batch: WriteBatch,
+    writes: readonly IndexWrite[],
+    counts: readonly number[],
+    memory: JoinedMemory,
+  ): WriteBatch {
+    const { payloads } = batch
+    if (this.#due === undefined || payloads === undefined) return batch
+    const times = writes.map(({ expireAt }) => expireAt?.times)
+    return { ...batch, payloads: timedPayloads(payloads, counts, times, (bytes) => memory.take(bytes)) }
+  }
+
+  /** What the log is to say of when entries expire; the index takes note of it. */
+  #loggedExpiry(writes: readonly IndexWrite[]): LoggedExpiry | undefined {
+    if (this.#due === undefined) return undefined
+    const { through } = this.#due
+    const first = Math.min(...writes.map(({ expireAt }) => expireAt?.first ?? Number.POSITIVE_INFINITY))
+    if (first === Number.POSITIVE_INFINITY) return { through }
+    this.#due.add(first)
+    return { through, first }
+  }
+
   #deviceWrite({ ops, keys, payloads }: IndexWrite): DeviceWrite {
-    if (payloads?.offsets === undefined) return { batch: { ops, keys, payloads }, hosted: undefined }
-    const rows = blankColumn(countOf(keys), this.#shape.payloadBytes)
+    if (payloads?.offsets === undefined) {
+      // Payloads with times are others than those that came, and so are their checksums.
+      const own = this.#due && payloads ? { ...payloads, checksum: undefined } : payloads
+      return { batch: { ops, keys, payloads: own }, hosted: undefined }
+    }
+    const rows = blankColumn(countOf(keys), shownBytes(this.#shape))
     hashPayloads(payloads, this.#index.seed, aligned(rows.bytes, Uint32Array))
     return { batch: { ops, keys, payloads: rows }, hosted: payloads }
   }

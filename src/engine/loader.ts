@@ -1,5 +1,6 @@
 import type { Device } from '../../gpu/device/device.js'
 import { type EntrySource, loadEntries } from '../../gpu/index/entries/load.js'
+import { EXPIRY_BYTES } from '../../gpu/index/layout.js'
 import type {
   IndexShape,
   IndexStructure,
@@ -15,9 +16,10 @@ import { LIMITS } from '../../protocol/limits.js'
 import type { ColumnDefinition, RelationDefinition } from '../../protocol/relation.js'
 import type { TreeLayout } from '../../protocol/traversal.js'
 import { type IndexDefinition, keyWidth, payloadBytes, WriteOp } from '../../protocol/types.js'
+import type { DueEntries } from './due-entries.js'
 import type { EngineHost, PagingHost } from './engine-host.js'
 import { PagedStructure } from './paged-structure.js'
-import { deleteRange } from './range-deletion.js'
+import { deleteRange, type RangeTarget } from './range-deletion.js'
 import { joinBatches } from './write-batch.js'
 
 /** How far the replay of an index's log is, in records. */
@@ -29,7 +31,10 @@ export interface ReplayProgress {
 
 /** How an index, or a relation, is brought to a device. */
 export interface LoadOptions<Definition>
-  extends Pick<EngineHost, 'store' | 'structures' | 'calibrator' | 'stop' | 'onProgress' | 'onWarning'> {
+  extends Pick<
+    EngineHost,
+    'store' | 'structures' | 'calibrator' | 'clock' | 'stop' | 'onProgress' | 'onWarning'
+  > {
   readonly device: Device
   readonly id: number
   readonly definition: Definition
@@ -38,6 +43,8 @@ export interface LoadOptions<Definition>
 interface IndexLoadOptions extends LoadOptions<IndexDefinition> {
   /** Puts into an empty structure what it must hold, where that is stored elsewhere and there is neither snapshot nor log. */
   readonly fill?: FillStructure | undefined
+  /** Takes up what of it expires, where entries do. */
+  readonly due?: DueEntries | undefined
 }
 
 export type FillStructure = (structure: IndexStructure) => Promise<void>
@@ -49,15 +56,22 @@ export interface Loaded<S> {
   readonly replayedBytes: number
 }
 
+/** Bytes that a structure has of a payload that lies on the host: its row and the hash of its content. */
+const ROW_BYTES = 16
+
 /** What a structure must know of an index of that definition. */
 export function shapeOf(definition: IndexDefinition): IndexShape {
-  const { name: _name, of: _of, payloadKind, ...others } = definition
+  const { name: _name, of: _of, payloadKind, ttl, ...others } = definition
   const { partitionLevels = 'auto' } = definition
   const shared = hasPartitions(definition) ? { ...others, partitionLevels } : others
   const size = payloadBytes(payloadKind)
-  return size === undefined
-    ? { ...shared, payloadBytes: 16, matchFrom: 2 }
-    : { ...shared, payloadBytes: size, matchFrom: 0 }
+  const shape =
+    size === undefined
+      ? { ...shared, payloadBytes: ROW_BYTES, matchFrom: 2 }
+      : { ...shared, payloadBytes: size, matchFrom: 0 }
+  if (ttl === undefined) return shape
+  const matchFrom = shape.matchFrom + EXPIRY_BYTES / 4
+  return { ...shape, expires: true, payloadBytes: EXPIRY_BYTES + shape.payloadBytes, matchFrom }
 }
 
 /** Whether an index has strategies to choose from: prefix trees do, unless they are told otherwise. */
@@ -92,7 +106,7 @@ export async function loadStructure(options: IndexLoadOptions): Promise<Loaded<I
   const snapshot = fill === undefined ? await newestSnapshot(options) : undefined
   return filled(await structures.create(device, shapeOf(definition)), async (structure) => {
     if (snapshot !== undefined) await loadEntries(structure, entrySource(snapshot.reader))
-    if (fill === undefined) return replay(structure, snapshot?.position ?? 0, options)
+    if (fill === undefined) return replayed(structure, snapshot?.position ?? 0, options)
     await fill(structure)
     return 0
   })
@@ -130,12 +144,30 @@ function entrySource(reader: SnapshotReader): EntrySource {
   }
 }
 
+/** Applies the log after a position, and removes what has expired since. @returns bytes of log */
+async function replayed(
+  structure: IndexStructure,
+  after: number,
+  options: IndexLoadOptions,
+): Promise<number> {
+  const { due, clock } = options
+  due?.reset()
+  const bytes = await replay(structure, after, options)
+  await due?.remove(asTarget(structure), clock.date())
+  return bytes
+}
+
+/** What is deleted from while nobody else uses it. */
+function asTarget(structure: IndexStructure): RangeTarget {
+  return { structure, prepare: (batch) => structure.prepare(batch) }
+}
+
 /**
  * Applies the log after a position. Neighbouring records go together where that is the same as one after the other to the last
  * bit: a small one costs as much as thousands of items.
  */
 async function replay(structure: IndexStructure, after: number, options: IndexLoadOptions): Promise<number> {
-  const { store, id, definition, onProgress, stop } = options
+  const { store, id, definition, due, onProgress, stop } = options
   const { keyType, payloadBytes: width } = structure.shape
   const total = store.log.last(id) - after
   let gathered: WriteBatch[] = []
@@ -155,10 +187,15 @@ async function replay(structure: IndexStructure, after: number, options: IndexLo
     gatheredBytes = 0
   }
   for await (const entry of store.log.read(id, after)) {
+    const { through, first } = entry.expiry ?? {}
+    if (due !== undefined && through !== undefined && through >= due.next) {
+      await apply()
+      await due.remove(asTarget(structure), through)
+    }
+    if (first !== undefined) due?.add(first)
     if (entry.range !== undefined) {
       await apply()
-      const prepare = (batch: WriteBatch) => structure.prepare(batch)
-      await deleteRange({ structure, prepare }, entry.range, async () => {})
+      await deleteRange(asTarget(structure), entry.range, async () => {})
       position = entry.position
       bytes += entry.bytes
       continue

@@ -7,7 +7,6 @@ import type {
   ReadRequest,
   ReadResults,
   ScanResult,
-  StructureStats,
   WriteBatch,
 } from '../../gpu/index-structure.js'
 import type { ColumnIndex } from '../../gpu/relational/device-relation.js'
@@ -23,7 +22,9 @@ import { type IndexDefinition, payloadBytes } from '../../protocol/types.js'
 import { type BatchTarget, indexTarget } from './atomic-batch.js'
 import { bulkLoad, type LoadOptions, type LoadSource } from './bulk-load.js'
 import { ChangeFeed } from './change-feed.js'
+import type { DueEntries } from './due-entries.js'
 import type { EngineHost } from './engine-host.js'
+import { behind, type Expiry, expiryOf } from './expiry.js'
 import { structureOf, structureReason } from './index-definitions.js'
 import { unknownIndex } from './index-errors.js'
 import { IndexReader } from './index-reader.js'
@@ -32,13 +33,12 @@ import { IndexUpkeep } from './index-upkeep.js'
 import { IndexWriter, type PendingWrite, weigh } from './index-writer.js'
 import { type FillStructure, type Loaded, loadStructure, pagedIndex, shapeOf } from './loader.js'
 import { NamedStructure } from './named-structure.js'
-import type { PagedStructure, PlaceStats } from './paged-structure.js'
-import { deleteLogged } from './range-deletion.js'
+import type { PagedStats, PagedStructure } from './paged-structure.js'
+import { deleteLogged, type RangeTarget } from './range-deletion.js'
 import type { OpenVersion, VersionId } from './read-versions.js'
+import type { HeldIndex } from './relation-indexes.js'
 import { type Followers, requireWanted } from './request-queue.js'
 import { rememberedOutcome } from './write-identity.js'
-
-export type PagedStats = StructureStats & PlaceStats
 
 /**
  * Batches that overlap each other before the index gives up its place on the device, should others need it; the last of them waits for its
@@ -53,15 +53,6 @@ interface IndexParts {
 }
 
 type LoadedIndex = IndexParts & { readonly structure: PagedStructure<IndexStructure> }
-
-/** An index whose turn it is, until that is released. */
-export interface HeldIndex extends LoadedIndex {
-  readonly definition: IndexDefinition
-  prepare(batch: WriteBatch): Promise<PreparedWrite>
-  /** Builds it anew. */
-  remake(): Promise<void>
-  release(): void
-}
 
 /**
  * One named index: the order of its requests, and their way to the structure on the device and to the store. Columns must have
@@ -79,6 +70,8 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   readonly #hasRows: boolean
   /** Undefined until it is created. */
   #feed: ChangeFeed | undefined
+  /** Only where entries expire. */
+  readonly #expiry: Expiry | undefined
   #generation = FIRST_GENERATION
 
   /** @param fill for an index over columns of a relation: has what it must hold put into it, in the relation's turn */
@@ -94,6 +87,15 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
       queue: this.queue,
       hasRows: this.#hasRows,
       live: () => this.live(),
+    })
+    this.#expiry = expiryOf(definition, {
+      clock: host.clock,
+      inTurn: (task) => {
+        this.#reader.copyForVersions()
+        return this.queue.exclusive(task)
+      },
+      remove: (entries) => this.#removeDue(entries),
+      isAway: () => !this.isLoaded || this.live().structure.isOnHost,
     })
   }
 
@@ -115,7 +117,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     version?: OpenVersion,
   ): Promise<ReadResults[Op]> {
     this.refuse()
-    return this.#reader.read(request, columns, reader, version)
+    return behind(this.removeDue(), this.#reader.read(request, columns, reader, version))
   }
 
   /**
@@ -129,7 +131,28 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     reader?: Reader,
   ): Promise<ScanResult> {
     this.refuse()
-    return this.#reader.readAndOpen(version, request, columns, reader)
+    return behind(this.removeDue(), this.#reader.readAndOpen(version, request, columns, reader))
+  }
+
+  /** Has what expires until now removed before all that is asked of it after the call. @returns that, unless nothing is due */
+  removeDue(): Promise<void> | undefined {
+    return this.#expiry?.beforeRequest()
+  }
+
+  /** Removes what is due, in its turn. Where that is done in part only, the index is fetched from disk. */
+  async #removeDue(entries: DueEntries): Promise<void> {
+    const { structure, upkeep } = this.live()
+    const isSound = await structure.change(async (current) => {
+      const isSound = await entries.removeOrBreak(this.#target(structure), this.host.clock.date())
+      if (isSound) await upkeep.afterWrites(current, false)
+      return isSound
+    })
+    if (!isSound) await this.recover()
+  }
+
+  /** What entries are deleted from, in its turn. */
+  #target(structure: PagedStructure<IndexStructure>): RangeTarget {
+    return { structure: structure.current, prepare: (batch) => this.#prepare(structure, batch) }
   }
 
   /** Makes sure of memory for a write. Once it is done others have made way for that. */
@@ -177,22 +200,16 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
    */
   async deleteRange(range: LoggedRange, id?: WriteId, cancellation?: Cancellation): Promise<number> {
     this.#refuseWrites()
+    void this.removeDue()
     this.#reader.copyForVersions()
     return this.queue.exclusive(async () => {
       requireWanted(cancellation)
-      const { store, meter } = this.host
-      const { structure, stored, upkeep } = this.live()
-      const known = rememberedOutcome(store, stored.id, id, 'deleted')?.deleted
+      const { structure, stored, writer, upkeep } = this.live()
+      const known = rememberedOutcome(this.host.store, stored.id, id, 'deleted')?.deleted
       if (known !== undefined) return known
       const { deleted, isSound } = await structure.change(async (current) => {
-        const target = { structure: current, prepare: (batch: WriteBatch) => this.#prepare(structure, batch) }
-        const outcome = await deleteLogged(target, range, async (deleted) => {
-          const outcomes = id === undefined ? [] : [{ client: id.client, write: id.number, deleted }]
-          const since = performance.now()
-          const { bytes } = await store.log.append(stored.id, { range, outcomes })
-          upkeep.logged(bytes)
-          meter?.logged(1, bytes, performance.now() - since)
-        })
+        const log = (deleted: number) => writer.logRange(range, id, deleted)
+        const outcome = await deleteLogged(this.#target(structure), range, log)
         if (outcome.isSound) await upkeep.afterWrites(current, false)
         return outcome
       })
@@ -241,7 +258,9 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   /** As `holdAlone`, for what a batch writes to it. Takes its place before it returns. */
   async holdForBatch(columns: IndexWrite): Promise<BatchTarget> {
     this.#refuseWrites()
-    return indexTarget(await this.holdAlone(), columns)
+    void this.removeDue()
+    const timed = this.#expiry?.timed(columns) ?? columns
+    return indexTarget(await this.holdAlone(), timed)
   }
 
   /** Takes its turn, beside reads, and keeps it until it is released: for the conditions of a batch. Takes its place before it returns. */
@@ -249,6 +268,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     this.refuse()
     // Whoever has a turn of it keeps appends to its relation waiting, for which a batch may wait.
     if (this.isDerived) throw this.#derived('takes no conditions of batches, since it follows')
+    void this.removeDue()
     return this.holdTurn('read')
   }
 
@@ -307,6 +327,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
       structureReason: structureReason(this.definition),
       ...structure.stats(),
       ...this.logFigures(),
+      ...(this.#expiry && { expired: this.#expiry.entries.removed }),
       ...(this.#hasRows ? { storedPayloads: this.host.store.payloads.stats(stored.id) } : {}),
     }
   }
@@ -338,16 +359,18 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
         }),
       withRoom: (task) => budget.withRoom(task),
     })
-    const writer = new IndexWriter(store, stored, shapeOf(this.definition), (bytes, writes, milliseconds) => {
+    const onLogged = (bytes: number, writes: number, milliseconds: number) => {
       upkeep.logged(bytes)
       meter?.logged(writes, bytes, milliseconds)
-    })
+    }
     this.#feed = new ChangeFeed({
       store,
       stored,
       waits: this.host.feeds,
       positionOf: (version) => this.#reader.positionOf(version),
     })
+    const due = this.#expiry?.entries
+    const writer = new IndexWriter(store, stored, shapeOf(this.definition), onLogged, due)
     return { stored, writer, upkeep }
   }
 
@@ -356,8 +379,9 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     id: number,
   ): Promise<Loaded<PagedStructure<IndexStructure>>> {
     const { definition } = this
-    const options = { ...this.host, device, id, definition, fill: this.#fill }
+    const options = { ...this.host, device, id, definition, fill: this.#fill, due: this.#expiry?.entries }
     const { structure, replayedBytes } = await loadStructure(options)
+    this.#expiry?.loaded()
     return { structure: pagedIndex(structure, this.host), replayedBytes }
   }
 
@@ -388,7 +412,13 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     const dropped = super.drop(leave)
     this.#wakeFeed()
     await dropped
+    this.#expiry?.stop()
     await this.#reader.dropCopies()
+  }
+
+  override close(): Promise<void> {
+    this.#expiry?.stop()
+    return super.close()
   }
 
   /** Who waits for changes finds out what has become of it. */
@@ -411,6 +441,8 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
 
   async #write(write: Omit<PendingWrite, 'resolve' | 'reject'>): Promise<Answer> {
     this.#refuseWrites()
+    void this.removeDue()
+    const columns = this.#expiry?.timed(write.columns) ?? write.columns
     this.#reader.copyForVersions()
     return new Promise((resolve, reject) => {
       const fail = (error: WarpdexError) => {
@@ -418,7 +450,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
         if (course !== undefined) course.failed = true
         reject(error)
       }
-      this.queue.write({ ...write, resolve, reject: fail })
+      this.queue.write({ ...write, columns, resolve, reject: fail })
     })
   }
 }

@@ -1,5 +1,5 @@
 import type { Device } from '../../gpu/device/device.js'
-import type { RegionStats, StructureImage } from '../../gpu/index-structure.js'
+import type { RegionStats, StructureImage, StructureStats } from '../../gpu/index-structure.js'
 import type { PageRun } from '../../gpu/memory/page-run.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { Pageable } from './device-budget.js'
@@ -32,6 +32,8 @@ export interface PlaceStats {
   /** Bytes of host memory that its image takes while it is not. */
   readonly hostBytes: number
 }
+
+export type PagedStats = StructureStats & PlaceStats
 
 type AnyStructure = PagedStructure<DeviceStructure>
 type StatsOf<S extends DeviceStructure> = ReturnType<S['stats']>

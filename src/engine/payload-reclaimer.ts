@@ -16,7 +16,7 @@ interface ReclaimedStructure {
 const PAYLOAD_WORDS = 4
 
 /** Entries that are read at a time: fewer where keys have any length, because a page holds the keys too. */
-function pageEntries(keyType: KeyType): number {
+export function pageEntries(keyType: KeyType): number {
   return isFixedKeyType(keyType) ? LIMITS.scanEntries : LIMITS.frameBytes / LIMITS.keyBytes
 }
 

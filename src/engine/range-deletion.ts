@@ -2,7 +2,8 @@ import type { IndexShape, IndexStructure, PreparedWrite, WriteBatch } from '../.
 import type { LoggedRange } from '../../persistence/log/log-records.js'
 import { type Column, columnBytes, columnOf } from '../../protocol/columns.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { isFixedKeyType, keyWidth, WriteOp } from '../../protocol/types.js'
+import { keyWidth, WriteOp } from '../../protocol/types.js'
+import { pageEntries } from './payload-reclaimer.js'
 
 /** What is deleted from, and how writes to it are prepared. */
 export interface RangeTarget {
@@ -77,10 +78,8 @@ export async function deleteRange(
 
 /** The keys of a range in slices, of which many are read ahead. */
 async function* gathered({ structure }: RangeTarget, range: LoggedRange): AsyncGenerator<Column> {
-  const { keyType } = structure.shape
   const { fromExclusive, toExclusive } = range
-  // As many keys of any length as fit into a reply in the worst case.
-  const limit = isFixedKeyType(keyType) ? LIMITS.scanEntries : LIMITS.frameBytes / LIMITS.keyBytes
+  const limit = pageEntries(structure.shape.keyType)
   const request = { op: 'scan', ranges: 1, limit, fromExclusive, toExclusive, withoutPayloads: true } as const
   const ends = endsOf(range, structure.shape)
   let tokens: Column | undefined

@@ -1,4 +1,5 @@
-import type { IndexStructure, PreparedWrite } from '../../gpu/index-structure.js'
+import type { IndexStructure, PreparedWrite, WriteBatch } from '../../gpu/index-structure.js'
+import type { StoredIndex } from '../../persistence/disk/dictionary.js'
 import {
   aligned,
   asBytes,
@@ -15,8 +16,23 @@ import { type ColumnValues, hasValue, type RelationBatch } from '../../protocol/
 import { unpackColumn } from '../../protocol/relation-values.js'
 import { TupleEncoder } from '../../protocol/tuple-key.js'
 import { type IndexDefinition, type KeyType, WriteOp } from '../../protocol/types.js'
-import type { HeldIndex } from './named-index.js'
+import type { IndexUpkeep } from './index-upkeep.js'
+import type { IndexWriter } from './index-writer.js'
+import type { PagedStructure } from './paged-structure.js'
 import { joinBatches } from './write-batch.js'
+
+/** An index whose turn it is, until that is released. */
+export interface HeldIndex {
+  readonly definition: IndexDefinition
+  readonly stored: StoredIndex
+  readonly structure: PagedStructure<IndexStructure>
+  readonly writer: IndexWriter
+  readonly upkeep: IndexUpkeep
+  prepare(batch: WriteBatch): Promise<PreparedWrite>
+  /** Builds it anew. */
+  remake(): Promise<void>
+  release(): void
+}
 
 /** Keys of an index over columns, and as their payloads the numbers of the rows that have them. */
 export interface RowKeys {

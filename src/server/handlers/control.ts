@@ -71,7 +71,7 @@ const HANDLERS: ControlHandlers<EngineOp> = {
     return { fields: { columns, rows: batch.rows, total }, sections: sectionsOfBatch(batch, columns) }
   },
   openVersion: async (engine, { version, seconds }, context) => {
-    engine.versions.open(versionIdOf(version, context), seconds)
+    engine.openVersion(versionIdOf(version, context), seconds)
     return { fields: {} }
   },
   closeVersion: async (engine, { version }, context) => ({

@@ -11,7 +11,7 @@ t.test('who may not replace a result keeps one under a free name only', async (t
   const device = await openDevice(t)
   const host = {
     budget: new DeviceBudget(Number.POSITIVE_INFINITY),
-    clock: { now: () => 0, after: () => () => {} },
+    clock: { date: () => 0, now: () => 0, after: () => () => {} },
     device: async () => device,
   }
   const results = new KeptResults(host, () => {})

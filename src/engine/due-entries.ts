@@ -1,0 +1,81 @@
+import { countOf } from '../../protocol/columns.js'
+import { WriteOp } from '../../protocol/types.js'
+import { pageEntries } from './payload-reclaimer.js'
+import type { RangeTarget } from './range-deletion.js'
+
+/**
+ * What of an index is due: when the next of its entries expires, and the removal of those that have. When that happens is no part of the log, which
+ * says for each batch until when entries had been removed before it: what they were follows from that.
+ */
+export class DueEntries {
+  #next = 0
+  #through = 0
+  #removed = 0
+
+  /** Before this nothing is due, in milliseconds since 1970. */
+  get next(): number {
+    return this.#next
+  }
+
+  /** Until when all that is due is removed. */
+  get through(): number {
+    return this.#through
+  }
+
+  /** Entries that were removed since the process began. */
+  get removed(): number {
+    return this.#removed
+  }
+
+  /** Takes note of entries that are written, of which the first expires then. */
+  add(first: number): void {
+    this.#next = Math.min(this.#next, first)
+  }
+
+  /** Another structure takes the place of the one that it was about. */
+  reset(): void {
+    this.#next = 0
+  }
+
+  /**
+   * Removes all that expires until some time, in slices, so that other indexes get their share of the device. Nobody may read the structure
+   * meanwhile.
+   */
+  async remove(target: RangeTarget, until: number): Promise<void> {
+    // Where the clock was set back, what is gone stays so.
+    const through = Math.max(until, this.#through)
+    if (through >= this.#next) await this.#remove(target, through)
+    this.#through = through
+  }
+
+  /**
+   * As `remove`. @throws with nothing changed
+   * @returns whether the structure holds what it should; if not, it must be rebuilt
+   */
+  async removeOrBreak(target: RangeTarget, until: number): Promise<boolean> {
+    const before = this.#removed
+    try {
+      await this.remove(target, until)
+    } catch (error) {
+      if (this.#removed === before) throw error
+      return false
+    }
+    return true
+  }
+
+  async #remove({ structure, prepare }: RangeTarget, until: number): Promise<void> {
+    const request = { op: 'due', until, limit: pageEntries(structure.shape.keyType) } as const
+    for (let more = true; more; ) {
+      const { keys, payloads, due, next } = await structure.read(request, {})
+      const found = countOf(keys)
+      if (found > 0) {
+        const pairs = { ops: WriteOp.deletePair, keys, payloads, matchesWhole: true, goesOn: true }
+        const prepared = await prepare(pairs)
+        this.#removed += found
+        prepared.apply()
+      }
+      more = found < due
+      this.#next = more ? 0 : until + next
+    }
+  }
+}

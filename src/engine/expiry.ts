@@ -1,0 +1,128 @@
+import { asBytes } from '../../protocol/columns.js'
+import type { Expiries } from '../../protocol/request-columns.js'
+import { type IndexDefinition, WriteOp } from '../../protocol/types.js'
+import type { Clock } from './clock.js'
+import { DueEntries } from './due-entries.js'
+import type { IndexWrite } from './index-requests.js'
+
+/** What the expiry of an index's entries needs of it. */
+interface ExpiryHost {
+  readonly clock: Clock
+  /** Runs a task that writes, in the index's turn with nothing beside it. */
+  inTurn(task: () => Promise<void>): Promise<void>
+  /** Removes what is due, in its turn. */
+  remove(entries: DueEntries): Promise<void>
+  /** Whether the index is not on the device. */
+  isAway(): boolean
+}
+
+/** Between two removals that nobody waits for, at least: each looks at all entries. */
+const LEAST_PAUSE_MS = 1000
+/** The system's timers take no more than 24 days. */
+const MOST_PAUSE_MS = 24 * 3600 * 1000
+
+/**
+ * Has the entries of an index leave it when they expire: a request that comes when any is due takes its place behind their removal, so that it sees none of
+ * them, whatever it does. What nobody asks for is removed by a timer, but from an index that is paged out only when it is asked for.
+ */
+export class Expiry {
+  readonly entries = new DueEntries()
+  /** Seconds that entries stay of which writes say nothing else; 0: for ever. */
+  readonly #ttl: number
+  readonly #host: ExpiryHost
+  /** Before this nothing is due, whether it is stored or waits to be; only meaningful while no removal runs. */
+  #due = 0
+  /** Whether a removal waits for its turn, behind which all comes that comes now; and whether one runs. */
+  #waits = false
+  #runs = false
+  #removal: Promise<void> | undefined
+  #alarmAt = Number.POSITIVE_INFINITY
+  #stopAlarm = () => {}
+
+  constructor(ttl: number, host: ExpiryHost) {
+    this.#ttl = ttl
+    this.#host = host
+  }
+
+  /**
+   * Called before a request takes its place in the index's queue.
+   * @returns the removal that comes before it; undefined where nothing is due
+   */
+  beforeRequest(): Promise<void> | undefined {
+    if (this.#waits) return this.#removal
+    // What a removal leaves is not known before its end.
+    if (!this.#runs && this.#host.clock.date() < this.#due) return undefined
+    this.#waits = true
+    this.#due = Number.POSITIVE_INFINITY
+    const removal = this.#host.inTurn(() => this.#remove())
+    // Whoever waits for it is told.
+    removal.catch(() => {})
+    this.#removal = removal
+    return removal
+  }
+
+  async #remove(): Promise<void> {
+    this.#waits = false
+    this.#runs = true
+    try {
+      if (this.#host.clock.date() >= this.entries.next) await this.#host.remove(this.entries)
+    } finally {
+      this.#runs = false
+      this.#due = Math.min(this.#due, this.entries.next)
+      this.#setAlarm()
+    }
+  }
+
+  /** A write with the times at which its items expire, which is about to wait for its turn. */
+  timed(write: IndexWrite): IndexWrite {
+    const { ops, payloads } = write
+    if (payloads === undefined || ops === WriteOp.deletePair) return write
+    const expireAt = write.expireAt ?? this.#usual()
+    this.#due = Math.min(this.#due, expireAt.first)
+    this.#setAlarm()
+    return { ...write, expireAt }
+  }
+
+  #usual(): Expiries {
+    if (this.#ttl === 0) return { times: new Uint8Array(8), first: Number.POSITIVE_INFINITY }
+    const first = this.#host.clock.date() + this.#ttl * 1000
+    return { times: asBytes(BigUint64Array.of(BigInt(first))), first }
+  }
+
+  /** Takes up what is stored, which another structure holds than before. Nobody has asked for it yet. */
+  loaded(): void {
+    this.#due = 0
+    void this.beforeRequest()
+  }
+
+  /** Ends what goes on beside requests. */
+  stop(): void {
+    this.#stopAlarm()
+    this.#alarmAt = Number.NEGATIVE_INFINITY
+  }
+
+  #setAlarm(): void {
+    if (this.#due >= this.#alarmAt) return
+    this.#stopAlarm()
+    this.#alarmAt = this.#due
+    const { clock } = this.#host
+    const pause = Math.min(Math.max(this.#due - clock.date(), LEAST_PAUSE_MS), MOST_PAUSE_MS)
+    this.#stopAlarm = clock.after(pause, () => {
+      this.#alarmAt = Number.POSITIVE_INFINITY
+      if (this.#host.isAway()) return
+      if (this.beforeRequest() === undefined) this.#setAlarm()
+    })
+  }
+}
+
+/** That of an index; undefined where its entries never expire. */
+export function expiryOf({ ttl }: IndexDefinition, host: ExpiryHost): Expiry | undefined {
+  return ttl === undefined ? undefined : new Expiry(ttl, host)
+}
+
+/** The answer to a request behind a removal, without which it may be wrong. */
+export async function behind<T>(removal: Promise<void> | undefined, answer: Promise<T>): Promise<T> {
+  if (removal === undefined) return answer
+  const [result] = await Promise.all([answer, removal])
+  return result
+}
