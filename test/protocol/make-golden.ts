@@ -58,6 +58,7 @@ const controlRequests: Record<string, GoldenMessage> = {
       keyType: 'tuple(u32,string)',
       payloadKind: 'fixed(12)',
       unique: true,
+      ttl: 3600,
       ifNotExists: true,
     },
     ...{ structure: 'prefix', layout: 'full', allocation: 'coalesced', partitionLevels: 16, linked: true },
@@ -207,6 +208,11 @@ const dataRequests: Record<string, GoldenMessage> = {
     mode: 'ifAbsent',
     writeId: 1,
   }),
+  'insert of two items, of which one expires': ask(25, 'insert', 2, [
+    u32('keys', 7, 42),
+    u32('payloads', 1, 2),
+    { name: 'expireAt', type: 'u64', values: ['1750000000000', '0'] },
+  ]),
   'load of the second part': ask(
     20,
     'load',

@@ -57,10 +57,12 @@ t.test('every operation in its shortest form, with its defaults', async (t) => {
 
 t.test('a layout is read in its one form', async (t) => {
   const create = { op: 'createIndex', index: 'a', keyType: 'u32', payloadKind: 'u32' }
-  const plain = { id: 1, ...create, unique: false, ifNotExists: false }
+  const plain = { id: 1, ...create, unique: false, ttl: undefined, ifNotExists: false }
   t.strictSame(parse(create), plain)
   t.strictSame(parse({ ...create, layout: 'compact', allocation: 'demand', linked: false }), plain)
   t.strictSame(parse({ ...create, partitionLevels: 12 }), { ...plain, partitionLevels: 12 })
+  t.strictSame(parse({ ...create, ttl: 60 }), { ...plain, ttl: 60 })
+  t.throws(() => parse({ ...create, ttl: -1 }), { code: 'BAD_REQUEST', message: /ttl/ })
   t.strictSame(parse({ ...create, linked: true }), { ...plain, linked: true })
   const full = { layout: 'full', allocation: 'coalesced' }
   t.strictSame(parse({ ...create, ...full, partitionLevels: 'auto' }), { ...plain, ...full })

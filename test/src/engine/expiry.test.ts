@@ -143,6 +143,7 @@ for (const definition of definitions) {
         t.same(await contents(engine), model.contents())
         if (version !== undefined) t.same(await contents(engine, version.number), version.expected)
       }
+      await engine.close()
     })
   }
 }

@@ -26,13 +26,13 @@ DATA_OPS = (
 COLUMN_KINDS = {
     **{"keys": 1, "from": 2, "to": 3, "tokens": 4, "sequences": 5, "ops": 6, "payloads": 7},
     **{"after": 8, "found": 9, "offsets": 10, "counts": 11, "more": 12, "codes": 13},
-    **{"position": 33, "conditions": 35},
+    **{"position": 33, "expireAt": 34, "conditions": 35},
 }
 _COLUMN_NAMES = {kind: name for name, kind in COLUMN_KINDS.items()}
 #: Types of the columns of requests that are the same for all indexes.
 REQUEST_TYPES = {
     **{"tokens": "bytes", "sequences": "u32", "ops": "u8", "after": "u64"},
-    "conditions": "u8",
+    **{"expireAt": "u64", "conditions": "u8"},
 }
 #: Types of sections and columns, from 0 on.
 TYPES = ("u8", "u32", "u64", "i32", "i64", "f32", "f64", "bytes")
