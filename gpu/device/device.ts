@@ -1,5 +1,6 @@
 import { WarpdexError } from '../../protocol/errors.js'
 import { BufferPool } from '../memory/buffer-pool.js'
+import { HostCopies } from '../memory/host-copies.js'
 import { PagePool } from '../memory/page-pool.js'
 import { type DeviceMemory, type PageRun, placeToWrite } from '../memory/page-run.js'
 import { type DeviceColumn, Readback } from '../memory/readback.js'
@@ -70,6 +71,7 @@ export class Device {
   /** The memory of structures. */
   readonly pages: PagePool
   readonly idleTime = new IdleTime()
+  readonly hostCopies = new HostCopies()
   /** Copies within a buffer. */
   readonly wordMover: Kernel
   /** Times what recorders record that are given none, while there is one. */

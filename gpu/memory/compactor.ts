@@ -113,13 +113,9 @@ export class Compactor {
       this.#slabs.move(recorder, run, pages, size, size, copiedBytes)
       this.#long = undefined
     } else {
-      recorder.copy(
-        run,
-        copiedBytes,
-        new PageRun(run.label, pages, size, () => {}),
-        copiedBytes,
-        BYTES_A_STEP,
-      )
+      const source = PageRun.at(run.label, { slab: run.slab, first: run.firstPage }, size)
+      const target = PageRun.at(run.label, pages, size)
+      recorder.copy(source, copiedBytes, target, copiedBytes, BYTES_A_STEP)
       long.copiedBytes += BYTES_A_STEP
     }
     return true

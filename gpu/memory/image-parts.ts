@@ -44,15 +44,20 @@ export function copiedParts(
   return { parts, release }
 }
 
-/** Regions that do not change meanwhile, in host memory. */
+/** Regions that do not change meanwhile, in host memory; only those are read back that have changed since they came from there. */
 export async function hostParts(device: Device, regions: NamedRegions): Promise<ImagePart[]> {
   const parts: ImagePart[] = []
-  for (const [name, { buffer, usedBytes }] of regions) {
-    const chunks: Uint8Array[] = []
-    for await (const chunk of readBack(device, buffer, usedBytes)) chunks.push(chunk.slice())
-    parts.push({ name, bytes: usedBytes, chunks })
+  for (const [name, region] of regions) {
+    const { usedBytes, hostCopy } = region
+    parts.push({ name, bytes: usedBytes, chunks: hostCopy ?? (await onHost(device, region)) })
   }
   return parts
+}
+
+async function onHost(device: Device, { buffer, usedBytes }: Region): Promise<readonly Uint8Array[]> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of readBack(device, buffer, usedBytes)) chunks.push(chunk.slice())
+  return chunks
 }
 
 /** Bytes that are on the host and do not change. */
@@ -107,6 +112,7 @@ export async function fillRegion(
   if (offset !== region.usedBytes) {
     throw damagedLength(region)
   }
+  if (Array.isArray(chunks)) region.keepHostCopy(chunks)
 }
 
 function damagedLength({ label, usedBytes }: Region): WarpdexError {

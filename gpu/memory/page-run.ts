@@ -21,6 +21,11 @@ export class PageRun {
     this.#key = keyOf(pages, size)
   }
 
+  /** What lies in pages at the moment, to copy it as none of its owner's work. */
+  static at(label: string, pages: Pages, size: number): PageRun {
+    return new PageRun(label, pages, size, () => {})
+  }
+
   get slab(): Slab {
     return this.#pages.slab
   }

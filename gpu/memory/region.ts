@@ -16,6 +16,10 @@ export class Region {
   /** Its pages: the same run wherever they are, and however many. */
   readonly buffer: PageRun
   #records = 0
+  /** What it was filled with, and how often it had been written to by then. */
+  #hostCopy:
+    | { readonly chunks: readonly Uint8Array[]; readonly bytes: number; readonly writes: number }
+    | undefined
 
   private constructor(device: Device, wordsPerRecord: number, run: PageRun) {
     this.#device = device
@@ -117,7 +121,25 @@ export class Region {
     this.#records = 0
   }
 
+  /** What it holds, if that is on the host, too: what it was filled with, unless it may have been written to. */
+  get hostCopy(): readonly Uint8Array[] | undefined {
+    const copy = this.#hostCopy
+    const isSame = copy?.bytes === this.usedBytes && copy.writes === this.buffer.writes
+    return isSame ? copy.chunks : undefined
+  }
+
+  /** Keeps what it holds on the host, where that is there already, as long as there is room for it. */
+  keepHostCopy(chunks: readonly Uint8Array[]): void {
+    this.#hostCopy = { chunks, bytes: this.usedBytes, writes: this.buffer.writes }
+    this.#device.hostCopies.keep(this, this.usedBytes)
+  }
+
+  dropHostCopy(): void {
+    this.#hostCopy = undefined
+  }
+
   destroy(): void {
+    this.#device.hostCopies.drop(this)
     this.buffer.destroy()
   }
 }

@@ -190,12 +190,13 @@ export class SlabSet {
     copiedBytes = 0,
   ): void {
     const { slab, firstPage, size } = run
-    const former = new PageRun(run.label, { slab, first: firstPage }, size, () => {})
+    const former = PageRun.at(run.label, { slab, first: firstPage }, size)
+    const target = PageRun.at(run.label, pages, bytes)
     this.release(run)
     run.settle(pages, bytes)
     this.hold(run)
     pages.slab.use(pages.first, pagesFor(bytes))
-    recorder.copy(former, copiedBytes, run, copiedBytes, usedBytes - copiedBytes)
+    recorder.copy(former, copiedBytes, target, copiedBytes, usedBytes - copiedBytes)
   }
 
   /** Gives a slab back that nobody is going to use for long; keeps what the reserve would lack without it. */

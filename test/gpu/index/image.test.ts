@@ -2,6 +2,7 @@ import t from 'tap'
 import { Device } from '../../../gpu/device/device.js'
 import { PrefixTree } from '../../../gpu/index/prefix-tree.js'
 import type { IndexStructure, StructureImage } from '../../../gpu/index-structure.js'
+import { HostCopies } from '../../../gpu/memory/host-copies.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { Random, seedOfRun } from '../../random.js'
 import { reads } from '../../reads.js'
@@ -25,8 +26,13 @@ async function read({ meta, parts }: StructureImage) {
   return { meta, bytes }
 }
 
+/** Brings an image back in such a way that it is not kept on the host. */
 function restore(device: Device, { meta, bytes }: Awaited<ReturnType<typeof read>>): Promise<PrefixTree> {
-  const parts = [...bytes].map(([name, whole]) => ({ name, bytes: whole.byteLength, chunks: [whole] }))
+  const parts = [...bytes].map(([name, whole]) => ({
+    name,
+    bytes: whole.byteLength,
+    chunks: new Set([whole]),
+  }))
   return PrefixTree.restore(device, SHAPE, { meta, parts })
 }
 
@@ -60,6 +66,39 @@ t.test('an arena that one device wrote loads on another, byte for byte, and live
   const everything = { ranges: 1, limit: 2 * KEYS }
   t.same(await reads(moved).scan(everything), await reads(tree).scan(everything))
   t.same(await read(await moved.image()), await read(await tree.image()))
+})
+
+t.test('what came from the host is read back only where it was written to', async (t) => {
+  const seed = seedOfRun()
+  t.comment(`TEST_SEED=${seed}`)
+  const image = await (await randomTree(first, new Random(seed))).image()
+  const tree = await PrefixTree.restore(second, SHAPE, image)
+  const other = await restore(second, await read(image))
+  for (const each of [tree, other]) await reads(each).scan({ ranges: 1, limit: 2 * KEYS })
+  t.same(
+    (await tree.image()).parts.map(({ chunks }) => image.parts.some((part) => part.chunks === chunks)),
+    image.parts.map(() => true),
+  )
+  t.ok(second.hostCopies.bytes > 0)
+  for (const ops of [WriteOp.replace, WriteOp.insert, WriteOp.deleteKey, WriteOp.insert]) {
+    for (const each of [tree, other]) await write(each, new Random(seed + ops), ops, 10)
+    t.same(await read(await tree.image()), await read(await other.image()))
+  }
+  for (const each of [tree, other]) await each.compact()
+  t.same(await read(await tree.image()), await read(await other.image()))
+  for (const each of [tree, other]) each.destroy()
+  t.equal(second.hostCopies.bytes, 0)
+})
+
+t.test('copies on the host that came first go where there is no room for all', (t) => {
+  const copies = new HostCopies(100)
+  const dropped: number[] = []
+  const all = [0, 1, 2].map((number) => ({ dropHostCopy: () => dropped.push(number) }))
+  for (const copied of all) copies.keep(copied, 40)
+  t.same(dropped, [0])
+  copies.drop(all[1]!)
+  t.equal(copies.bytes, 40)
+  t.end()
 })
 
 t.test('a device whose bindings are too small refuses an arena, with the sizes', async (t) => {
