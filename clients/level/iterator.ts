@@ -51,7 +51,7 @@ export class LevelIterator<D extends AbstractLevel<Uint8Array, K, V>, K, V> exte
     this.#options = { ...rangeOf(options), reverse: options.reverse, signal: options.signal }
     this.#hasValues = options.values !== false
     this.#isFixed = options.snapshot !== undefined
-    // That nothing is wanted is no request, and none is made of what has come.
+    // A request is for one entry at least: where none is wanted, nobody reads it.
     const limit = Math.max(this.limit, 1)
     const size = { limit, pageSize: Math.min(limit, FIRST_PAGE) }
     this.#first = readAt((at) => this.#scan({ ...size, ...at }))
