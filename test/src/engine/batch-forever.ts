@@ -8,7 +8,7 @@ import { modelStructures } from '../../model-structure.js'
 
 /** What the batches are written to: two indexes, and a relation with an index over its column. */
 const NAMES = ['a', 'b']
-export const ROWS = { name: 'rows', columns: [{ name: 'n', type: 'u32', nullable: false }] } as const
+const ROWS = { name: 'rows', columns: [{ name: 'n', type: 'u32', nullable: false }] } as const
 const UNDER_WAY = 3
 
 const u32 = (...values: number[]) => ({ bytes: asBytes(Uint32Array.from(values)), width: 4 })
