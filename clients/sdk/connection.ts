@@ -53,6 +53,8 @@ const SENDS: { readonly [O in Op]?: number } = {
   write: 2,
   load: 2,
   append: 2,
+  // A feed goes on however often the connection is lost while it waits.
+  watch: Number.POSITIVE_INFINITY,
   batch: 2,
 }
 
@@ -76,6 +78,8 @@ export class Connection {
   #waiting = new Map<number, Call>()
   /** Of the requests to each index. */
   readonly order = new IndexOrder()
+  /** Called when the client is to be closed, by feeds, which nobody waits for. */
+  readonly onClosing = new Set<() => void>()
   /** Aborted when the client is to be closed: new calls are refused from then on. */
   readonly #closing = new AbortController()
   /** Calls that are under way, whether they have sent anything yet or not. */
@@ -257,6 +261,7 @@ export class Connection {
    */
   async close(now: boolean): Promise<void> {
     this.#closing.abort()
+    for (const end of this.onClosing) end()
     if (!now) {
       this.#idling ??= this.#idle()
       await this.#idling

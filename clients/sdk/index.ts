@@ -106,5 +106,6 @@ export type {
 } from './results.js'
 export type { FirstPage, Scan, ScanOptions } from './scan.js'
 export type { ReadAtOptions, Snapshot, SnapshotOptions } from './snapshot.js'
+export type { Change, ChangeBatch, DeletedRange, WatchOptions } from './watch.js'
 export type { Expected, WriteBatch } from './write-batch.js'
 export { BatchError } from './writes.js'

@@ -53,6 +53,7 @@ import type {
 } from './results.js'
 import { entryPages, keyPages, Scan, type ScanOptions, valuePages } from './scan.js'
 import { READ_AT_OPTIONS, type ReadAtOptions, versionOf } from './snapshot.js'
+import { type ChangeBatch, WATCH_OPTIONS, type WatchOptions, watchChanges } from './watch.js'
 import { WriteBatch } from './write-batch.js'
 import { sendWrite, writeOne } from './writes.js'
 
@@ -370,6 +371,15 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
       const write = { op: 'delete', traversal: traversalOf(options), ...items } as const
       return sendWrite(this.#calls, write, known, bounds)
     })
+  }
+
+  /**
+   * What becomes durable from the first `next()` on, or behind `from`, each batch once, over lost connections too; until `break`, `signal` or the client's `close()`.
+   * @throws WarpdexError `POSITION_GONE`, `INDEX_CHANGED`, `UNKNOWN_INDEX`
+   */
+  watch(options: WatchOptions = {}): AsyncGenerator<ChangeBatch<K, P>, void, undefined> {
+    checkOptions(options, WATCH_OPTIONS, 'watch')
+    return watchChanges<K, P>(this.#calls, options)
   }
 
   /** An ordered mix of writes, which is gathered item by item, and applied as a whole by its `write()`. */
