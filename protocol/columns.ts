@@ -1,4 +1,5 @@
 import { badRequest, WarpdexError } from './errors.js'
+import { smallMemory } from './small-memory.js'
 import type { FixedKeyType } from './types.js'
 
 /** The typed array that holds keys of each fixed-width type. */
@@ -79,7 +80,7 @@ export function numberColumn(
   unfit: (i: number) => WarpdexError,
 ): KeyArray {
   const { BYTES_PER_ELEMENT } = KEY_ARRAYS[type]
-  const column = aligned<KeyArray>(new Uint8Array(numbers.length * BYTES_PER_ELEMENT), KEY_ARRAYS[type])
+  const column = aligned<KeyArray>(smallMemory(numbers.length * BYTES_PER_ELEMENT), KEY_ARRAYS[type])
   // What the type holds is what its array takes.
   const values: { [i: number]: number | bigint } = column
   for (let i = 0; i < numbers.length; i++) {

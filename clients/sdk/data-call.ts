@@ -10,9 +10,9 @@ import type {
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { OpenedIndex } from '../../protocol/replies.js'
+import { smallMemory } from '../../protocol/small-memory.js'
 import { wireKeyType } from '../../protocol/types.js'
 import { type PieceLimits, pieceEnds } from '../../protocol/write-pieces.js'
-import { frameMemory } from './frame-memory.js'
 import type { Part, Reply } from './reply.js'
 
 /** A request for data, but for the index that it means and for what the connection says of it. */
@@ -59,7 +59,7 @@ export function encodeCall(
     keyType: wireKeyType(index.keyType),
     columns: call.columns,
   }
-  return encodeDataRequest(request, frameMemory)
+  return encodeDataRequest(request, smallMemory)
 }
 
 /** Bytes of a frame that are left to columns: the rest is room for the header and the gaps between columns. */

@@ -1,4 +1,3 @@
-import { valueAt } from '../../protocol/columns.js'
 import type { ColumnName } from '../../protocol/data-request.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { OpenedIndex } from '../../protocol/replies.js'
@@ -64,7 +63,8 @@ export class SharedCalls {
       let bytes = 0
       for (const [name, column] of gathered.columns) {
         const value = call.columns[name]
-        if (value !== undefined) column.add(valueAt(value, 0))
+        // All of its bytes are those of its one value.
+        if (value !== undefined) column.add(value.bytes)
         bytes += column.byteLength
       }
       const take = (whole: unknown, i: number) => {

@@ -48,6 +48,9 @@ export function sendWrite(
   return calls.run(known, send).then((reply) => readBytes([{ reply, asked: write }], 'codes'))
 }
 
+/** A column of one operation, by its number. */
+const OPS = Array.from(Object.values(WriteOp), (_, op) => ({ bytes: Uint8Array.of(op), width: 1 }))
+
 /** One item of a write. */
 export interface WriteItem {
   readonly op: WriteOp
@@ -68,8 +71,7 @@ export function writeOne<T>(
   bounds: Bounds,
   read: (hasChanged: boolean) => T,
 ): Promise<T> {
-  const ops = { bytes: Uint8Array.of(op), width: 1 }
-  const call = { op: 'write', count: 1, columns: { ops, keys: key, payloads: payload } } as const
+  const call = { op: 'write', count: 1, columns: { ops: OPS[op], keys: key, payloads: payload } } as const
   const send = (whole: Write, known: KnownIndex, bounds: Bounds) => sendWrite(calls, whole, known, bounds)
   return calls.shared.make(call, known, bounds, send, (codes, i) => {
     const code = codes[i]
