@@ -7,6 +7,12 @@ import type { Profiler } from './profiler.js'
 /** Invocations of a workgroup: the most that every adapter gives. `grid.wesl` has the same number. */
 export const GROUP_SIZE = 256
 
+/**
+ * The same where each invocation searches a tree for itself, in `search_index` of `grid.wesl`: of a few searches more cores have a share, and on CPUs an
+ * invocation past the last search takes about as long as one.
+ */
+export const SEARCH_GROUP_SIZE = 64
+
 /** Workgroups of a dispatch that is a part of a larger one. */
 export interface GroupRange {
   readonly first: number

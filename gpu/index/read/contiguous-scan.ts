@@ -1,4 +1,5 @@
 import type { Kernels } from '../../device/device.js'
+import { SEARCH_GROUP_SIZE } from '../../device/recorder.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Hits, RangeSearch } from './hits.js'
 import type { PayloadHits } from './payload-hits.js'
@@ -62,7 +63,8 @@ export class ContiguousScan {
       more: scratch.words(count),
     }
     const buffers = { ...arena.bindings, queryHeap: heap, ranges, ...columns }
-    recorder.dispatch(this.#kernels.find_ranges, buffers, this.#paramsOf(search), count)
+    const groups = Math.ceil(count / SEARCH_GROUP_SIZE)
+    recorder.dispatchGroups(this.#kernels.find_ranges, buffers, this.#paramsOf(search), groups)
     return columns
   }
 

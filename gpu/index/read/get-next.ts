@@ -1,6 +1,7 @@
 import type { Column } from '../../../protocol/columns.js'
 import { SEQUENCE_BYTES } from '../../../protocol/types.js'
 import type { DeviceColumn, Kernels } from '../../device/device.js'
+import { SEARCH_GROUP_SIZE } from '../../device/recorder.js'
 import type { GetNextResult, ReadRequest } from '../../index-structure.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import type { TraversalPlan } from '../partitions/locator.js'
@@ -68,7 +69,7 @@ export class GetNext implements ReadOperation<'getNext'> {
     if (asked.sequences !== undefined) device.upload(sequences, asked.sequences.bytes)
     const located = plan && locator?.record(work, plan, queries, { count })
     const kernels = located === undefined ? this.#fromRoot : (this.#located ?? this.#fromRoot)
-    recorder.dispatch(
+    recorder.dispatchGroups(
       kernels.get_next,
       {
         ...arena.bindings,
@@ -85,7 +86,7 @@ export class GetNext implements ReadOperation<'getNext'> {
         reverse: reverse ? 1 : 0,
         withinKey: asked.sequences === undefined ? 0 : 1,
       },
-      count,
+      Math.ceil(count / SEARCH_GROUP_SIZE),
     )
     const column = this.#context.payloadColumn(work, padded, count)
     const known = [

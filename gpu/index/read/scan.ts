@@ -2,6 +2,7 @@ import { type CutColumn, NO_VALUES, valueAt } from '../../../protocol/columns.js
 import { WarpdexError } from '../../../protocol/errors.js'
 import { SEQUENCE_BYTES } from '../../../protocol/types.js'
 import type { AdapterFacts, Kernels } from '../../device/device.js'
+import { SEARCH_GROUP_SIZE } from '../../device/recorder.js'
 import type { InclusiveRanges } from '../../device-reads.js'
 import type { ReadColumns, ScanOptions, ScanResult } from '../../index-structure.js'
 import type { Arena } from '../arena.js'
@@ -138,7 +139,8 @@ export class Scan implements ReadOperation<'scan'> {
     const result = allocateHits(scratch, search)
     const buffers = { ...arena.bindings, queryHeap, ranges, ...result }
     const params = { ranges: count, shape: this.#context.tree.word, limit, reverse: reverse ? 1 : 0 }
-    recorder.dispatch(this.#kernels.walk_ranges, buffers, params, count)
+    const groups = Math.ceil(count / SEARCH_GROUP_SIZE)
+    recorder.dispatchGroups(this.#kernels.walk_ranges, buffers, params, groups)
     return result
   }
 
