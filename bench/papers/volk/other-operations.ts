@@ -1,3 +1,4 @@
+import type { Device } from '../../../gpu/device/device.js'
 import type { Arena } from '../../../gpu/index/arena.js'
 import { type Parts, partsFor } from '../../../gpu/index/parts.js'
 import { WriteOp } from '../../../protocol/types.js'
@@ -36,15 +37,9 @@ export async function measureOperation(
 ): Promise<FigureRow[]> {
   const set = DATA_SETS.a
   const keys = sizes.at(-1)!
-  const trees: Tree[] = []
+  const { trees, omitted } = await plant(device, set.keys(keys))
   const rows: FigureRow[] = []
   try {
-    for (const tree of CASES) {
-      const shape = { ...SHAPE, ...tree.layout }
-      const parts = await partsFor(device, shape)
-      const arena = await insertedArena(device, shape, parts.writer, set.keys(keys))
-      trees.push({ tree, parts, arena, each: 0 })
-    }
     for (const batch of batches.filter((size) => size <= keys)) {
       const onceOf =
         figure === 'inserts'
@@ -56,7 +51,7 @@ export async function measureOperation(
           : following(set.keys(keys), pickKeys(set.keys(keys), keys, batch))
       // One order of cells for all rows, whichever are omitted.
       const figures: Record<string, number | string> = Object.fromEntries(
-        trees.map(({ tree: { name } }) => [name, '']),
+        CASES.map(({ name }) => [name, omitted[name] ?? '']),
       )
       const runs: { one: Tree; once: Once }[] = []
       for (const one of trees) {
@@ -95,6 +90,23 @@ export async function measureOperation(
     for (const { arena } of trees) arena.destroy()
   }
   return rows
+}
+
+/** Trees of all cases with these keys, but for those that are too large for the device, with the reason. */
+async function plant(
+  device: Device,
+  keys: KeyBlob,
+): Promise<{ readonly trees: readonly Tree[]; readonly omitted: Readonly<Record<string, string>> }> {
+  const trees: Tree[] = []
+  const omitted: Record<string, string> = {}
+  for (const tree of CASES) {
+    const shape = { ...SHAPE, ...tree.layout }
+    const parts = await partsFor(device, shape)
+    const arena = await orOmitted(() => insertedArena(device, shape, parts.writer, keys))
+    if (typeof arena === 'string') omitted[tree.name] = arena
+    else trees.push({ tree, parts, arena, each: 0 })
+  }
+  return { trees, omitted }
 }
 
 /** Inserts keys that are not there, reads them back, and deletes them again; only the first is timed. */
