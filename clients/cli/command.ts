@@ -1,4 +1,6 @@
 import type { ArgumentsCamelCase, Argv, InferredOptionTypes, Options, PositionalOptions } from 'yargs'
+import { badRequest } from '../../protocol/errors.js'
+import { quotedText } from '../../protocol/shown.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import type { Client, Index } from '../sdk/index.js'
 import { CLIENT_OPTIONS, type ServerAddress, withClient, withIndex } from './session.js'
@@ -34,6 +36,12 @@ export function text<const D extends string>(describe: D) {
 
 export function flag<const D extends string>(describe: D) {
   return { type: 'boolean', default: false, describe } as const
+}
+
+/** What an option `limit` says. @throws WarpdexError `BAD_REQUEST` */
+export function parseLimit(text: string): number {
+  if (/^\d+$/.test(text)) return Number(text)
+  throw badRequest(`--limit is ${quotedText(text)}; it must be a whole number`)
 }
 
 /** A positional that must be given. */

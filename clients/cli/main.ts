@@ -22,6 +22,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<{ readonly add: Adds }>>> 
   explain: () => import('./commands/explain.js'),
   entries: () => import('./commands/entries.js'),
   count: () => import('./commands/count.js'),
+  watch: () => import('./commands/watch.js'),
   query: () => import('./commands/query.js'),
   delete: () => import('./commands/delete.js'),
   clear: () => import('./commands/clear.js'),

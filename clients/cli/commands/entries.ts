@@ -1,8 +1,6 @@
-import { badRequest } from '../../../protocol/errors.js'
-import { quotedText } from '../../../protocol/shown.js'
 import type { KeyType } from '../../../protocol/types.js'
 import type { Index, ScanOptions } from '../../sdk/index.js'
-import { flag, indexCommand, text } from '../command.js'
+import { flag, indexCommand, parseLimit, text } from '../command.js'
 import { parseRange, RANGE_OPTIONS } from '../key-range.js'
 import { keyAsJson, SHOWN_AS_HEX, showKey } from '../keys.js'
 import { asJson, printLines } from '../output.js'
@@ -59,9 +57,4 @@ export const add = indexCommand({
 function pagesOf(index: Index, only: string | undefined, options: ScanOptions<KeyType>) {
   if (only === 'keys') return index.keys(options).pages()
   return only === 'payloads' ? index.values(options).pages() : index.entries(options).pages()
-}
-
-function parseLimit(text: string): number {
-  if (/^\d+$/.test(text)) return Number(text)
-  throw badRequest(`--limit is ${quotedText(text)}; it must be a whole number`)
 }

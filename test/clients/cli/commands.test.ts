@@ -23,6 +23,15 @@ t.test('the commands on one server, from creating an index to dropping it', asyn
   })
   t.match(await cli(['insert', 'towns', '7', 'Rungholt']), { code: 0 })
 
+  t.same(await cli(['watch', 'towns', '--from', '1.1.0', '--limit', '2', '--hex']), {
+    code: 0,
+    out: `${[
+      '{"position":"1.1.1","op":"put","key":-5,"payload":{"hex":"5973"}}',
+      '{"position":"1.1.2","op":"insert","key":7,"payload":{"hex":"56696e657461"}}',
+    ].join('\n')}\n`,
+    err: '',
+  })
+
   t.same(await cli(['get', 'towns', '-5', '7', '8']), {
     code: 1,
     out: '-5\tYs\n7\tVineta\n8\t(not found)\n',
@@ -128,6 +137,7 @@ t.test('help, for every command with an example', async (t) => {
     'explain',
     'entries',
     'count',
+    'watch',
     'query',
     'delete',
     'clear',
