@@ -84,6 +84,7 @@ function methodsOf(client: Client): Readonly<Record<string, readonly [object, Ro
         batch: 'none',
         bulkLoad: (options) => index.bulkLoad([], options),
         deleteMany: (options) => index.deleteMany([1], options),
+        watch: (options) => index.watch(options),
       },
     ],
     batch: [
@@ -144,6 +145,7 @@ const THROWING = [
   'intersect',
   'except',
   'orderBy',
+  'watch',
 ]
 
 t.test('options that are not there, and values that they cannot have, are refused', async (t) => {
