@@ -133,6 +133,11 @@ export class Wire {
     return new Promise((resolve) => this.#open(index, () => resolve(this.#opened.get(index))))
   }
 
+  /** Opens an index again before its data is asked for the next time. */
+  forget(index: string): void {
+    this.#opened.delete(index)
+  }
+
   #pump(): void {
     for (;;) {
       const next = this.#waiting[0]

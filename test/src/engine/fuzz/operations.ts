@@ -58,7 +58,7 @@ function newWrite(world: World, known: KnownIndex): { readonly write: SentWrite;
   const planned = known.model.plan(batch)
   planned.apply()
   const send = async () => Uint8Array.from(await known.index.write(columns, id))
-  return { write: { to: [known], send, answer: planned.codes }, isNamed }
+  return { write: { about: [known], send, answer: planned.codes }, isNamed }
 }
 
 function write(world: World): void {
@@ -80,7 +80,7 @@ function deleteRange(world: World): void {
   const answer = known.model.deleteRange({ ...ends, ...offsets, ...exclusions })
   const id = random.chance(0.5) ? world.newId() : undefined
   const send = () => known.index.deleteRange({ ...ends, ...exclusions }, id)
-  world.write({ to: [known], send, answer }, id !== undefined)
+  world.write({ about: [known], send, answer }, id !== undefined)
 }
 
 /** A load in a few parts, each of which names the one before it. */
@@ -100,7 +100,7 @@ function load(world: World): void {
       return [inserted, existing]
     }
     const answer = [0, 2].map((code) => planned.codes.filter((given) => given === code).length)
-    world.write({ to: [known], send, answer }, true)
+    world.write({ about: [known], send, answer }, true)
     after = id.number
   }
 }
@@ -128,7 +128,8 @@ function batch(world: World): void {
   const planned = to.map((known, i) => known.model.plan(batches[i]!))
   for (const { apply } of planned) apply()
   const answer = concatenate(planned.map(({ codes }) => codes))
-  world.write({ to, send, answer }, id !== undefined && to.length > 0)
+  const about = [...to, ...expected.map(({ known }) => known)]
+  world.write({ about, send, answer }, id !== undefined && to.length > 0)
 }
 
 /** Conditions on an index, and which of them hold. */
@@ -159,9 +160,9 @@ async function failureOf(work: Promise<unknown>): Promise<unknown> {
 /** A write that was done is answered as it was at first. */
 function resend(world: World): void {
   if (world.sent.length === 0) return
-  const { to, send, answer } = world.random.pick(world.sent)
+  const { about, send, answer } = world.random.pick(world.sent)
   const known = [...world.indexes.values()]
-  if (to.every((each) => known.includes(each))) world.expect(send(), answer, 'a write that is sent again')
+  if (about.every((each) => known.includes(each))) world.expect(send(), answer, 'a write that is sent again')
 }
 
 function readSome(world: World): void {

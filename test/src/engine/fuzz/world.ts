@@ -18,8 +18,8 @@ interface KnownVersion {
 
 /** A write that may be sent again. */
 export interface SentWrite {
-  /** What it goes to. */
-  readonly to: readonly KnownIndex[]
+  /** What it goes to, or has conditions on. */
+  readonly about: readonly KnownIndex[]
   /** @returns what is compared of its answer */
   send(): Promise<unknown>
   readonly answer: unknown

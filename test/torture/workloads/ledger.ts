@@ -1,8 +1,8 @@
-import { asBytes } from '../../protocol/columns.js'
-import type { Section, Sections } from '../../protocol/frame.js'
-import { WriteOp } from '../../protocol/types.js'
-import type { Random } from '../random.js'
-import type { RequestHeader } from './frame-client.js'
+import { asBytes } from '../../../protocol/columns.js'
+import type { Section, Sections } from '../../../protocol/frame.js'
+import { WriteOp } from '../../../protocol/types.js'
+import type { Random } from '../../random.js'
+import type { RequestHeader } from '../frame-client.js'
 
 /** Keys of a writer begin at its number times this. */
 export const KEYS_A_WRITER = 1 << 16
