@@ -33,7 +33,7 @@ const { minutes, seed, steps, of, adapter } = await yargs(hideBin(process.argv))
 /** Of a region, where an index is to be cut into shards. */
 const SMALL_SHARD_BYTES = 128 * 1024
 /** Of device memory, where indexes are to be paged out. */
-const LITTLE_MEMORY = 2 ** 22
+const LITTLE_MEMORY = 2 ** 21
 
 const QUERIES = { queries: steps, depth: 5, mostRows: 900 }
 

@@ -21,14 +21,15 @@ export interface FaultContext {
 export interface Fault {
   readonly name: string
   /**
-   * Causes it some times, within a minute or so.
+   * Causes it some times, within some minutes.
    * @returns a line that says what was done
    * @throws Error when something is not as it should be
    */
   run(context: FaultContext): Promise<string>
 }
 
-const KILLS = 15
+/** Of servers over models, and of those with indexes on the device. */
+const KILLS = { model: 200, device: 15 } as const
 const DAMAGES = 300
 const LOSSES = 5
 const RESTARTS = 20
@@ -48,9 +49,10 @@ async function kill(
 ): Promise<string> {
   const server = [...process.execArgv, childProgram('test/torture/kill-server')]
   const killing = new Killing({ ...options, server, random, directory: join(directory, 'data') })
-  while (killing.kills < KILLS) await killing.round()
+  const kills = KILLS[options.structures]
+  while (killing.kills < kills) await killing.round()
   await killing.finish()
-  return `${KILLS} kills, ${killing.acknowledged} writes acknowledged`
+  return `${kills} kills, ${killing.acknowledged} writes acknowledged`
 }
 
 async function damage({ random, directory }: FaultContext): Promise<string> {

@@ -14,14 +14,28 @@ const LONGEST_KEY = 40
 /** An answer to a read that has several columns. */
 type Answer = { readonly [name: string]: unknown } & { readonly payloads?: Column }
 
-/** A definition at random. */
-export function randomDefinition(random: Random, name: string, isCut: boolean): IndexDefinition {
+/** What is there for indexes. */
+export interface Room {
+  /** Whether they are to be cut into shards. */
+  readonly isCut: boolean
+  /** Bytes of device memory; unlimited without it. */
+  readonly deviceMemory?: number | undefined
+}
+
+/** A definition at random of what has room. */
+export function randomDefinition(
+  random: Random,
+  name: string,
+  { isCut, deviceMemory }: Room,
+): IndexDefinition {
   const payloadKind = random.pick(['u32', 'u64', 'bytes', 'bytes', 'fixed(7)', 'fixed(64)'] as const)
   const keyType = random.pick(KEY_TYPES)
   const { structure = 'prefix', ...layout } = randomLayout(random)
   // One key's payloads must fit into a shard, and so must a few keys of full trees.
   if (isCut) return { name, keyType, payloadKind, unique: true, structure }
-  return { name, keyType, payloadKind, unique: random.chance(0.4), structure, ...layout }
+  const unique = random.chance(0.4)
+  const isTooLarge = deviceMemory !== undefined && layout.layout === 'full'
+  return { name, keyType, payloadKind, unique, structure, ...(isTooLarge ? {} : layout) }
 }
 
 /** An index of an engine, whatever it is called, and what it must hold once all that was asked is done. */

@@ -7,7 +7,7 @@ import { expectEqual } from '../../../differential.js'
 import { OrderedModel } from '../../../ordered-model.js'
 import type { Random } from '../../../random.js'
 import { HandClock } from '../hand-clock.js'
-import { KnownIndex, randomDefinition } from './known-index.js'
+import { KnownIndex, type Room, randomDefinition } from './known-index.js'
 
 /** What a read version sees. */
 interface KnownVersion {
@@ -25,11 +25,10 @@ export interface SentWrite {
   readonly answer: unknown
 }
 
-export type WorldOptions = Pick<EngineOptions, 'directory' | 'structures' | 'deviceMemory' | 'onWarning'> & {
-  readonly openDevice: () => Promise<Device>
-  /** Whether indexes are to be cut into shards. */
-  readonly isCut: boolean
-}
+export type WorldOptions = Room &
+  Pick<EngineOptions, 'directory' | 'structures' | 'onWarning'> & {
+    readonly openDevice: () => Promise<Device>
+  }
 
 const CLIENT = 'fuzz'
 const SNAPSHOT_LOG_BYTES = 8192
@@ -45,7 +44,6 @@ export class World {
   readonly indexes = new Map<string, KnownIndex>()
   readonly versions = new Map<number, KnownVersion>()
   readonly sent: SentWrite[] = []
-  readonly isCut: boolean
   readonly #options: WorldOptions
   #engine!: Engine
   #device!: Device
@@ -59,7 +57,6 @@ export class World {
 
   private constructor(random: Random, options: WorldOptions) {
     this.random = random
-    this.isCut = options.isCut
     this.#options = options
   }
 
@@ -111,7 +108,7 @@ export class World {
 
   async createIndex(name: string): Promise<void> {
     this.note(`create ${name}`)
-    await this.#engine.createIndex(randomDefinition(this.random, name, this.isCut))
+    await this.#engine.createIndex(randomDefinition(this.random, name, this.#options))
     this.indexes.set(name, new KnownIndex(this.random, this.#engine.index(name)))
   }
 
