@@ -184,6 +184,6 @@ function words(sections: ReadonlyMap<string, Section>, name: string): number[] {
   return [...new Uint32Array(new Uint8Array(sections.get(name)?.bytes ?? []).buffer)]
 }
 
-export function section(type: Section['type'], values: ArrayBufferView): Section {
+function section(type: Section['type'], values: ArrayBufferView): Section {
   return { type, bytes: asBytes(values) }
 }
