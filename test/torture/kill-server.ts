@@ -9,7 +9,7 @@ import { modelStructures } from '../model-structure.js'
 /** So few that merges are under way when servers are killed. */
 Object.assign(LIMITS, { mergedTuples: 200 })
 const [directory, kind] = process.argv.slice(2)
-const config = loadConfig({ flags: { directory, port: 0, snapshotLogBytes: 2 ** 20 } })
+const config = loadConfig({ flags: { directory, port: 0, snapshotLogBytes: 2 ** 20, feedBytes: 2 ** 30 } })
 await serveUntilSignal(
   async (stop) => {
     const server = await startServer(config, {

@@ -4,6 +4,8 @@ import { setTimeout } from 'node:timers/promises'
 import type { Random } from '../random.js'
 import { FrameClient } from './frame-client.js'
 import { Batches } from './workloads/batches.js'
+import { Expiring } from './workloads/expiring.js'
+import { Feeds } from './workloads/feeds.js'
 import { Load } from './workloads/load.js'
 import { Snapshots } from './workloads/snapshots.js'
 import { Swaps } from './workloads/swaps.js'
@@ -25,10 +27,13 @@ export interface KillOptions {
 
 /** All that goes on while servers are killed. */
 function workloads(random: Random): readonly Workload[] {
+  const batches = new Batches()
   return [
     new Writes(random),
     new Load(),
-    new Batches(),
+    batches,
+    new Feeds(batches),
+    new Expiring(random),
     new Swaps(random),
     new Versions(random),
     new Snapshots(random),

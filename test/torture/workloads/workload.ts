@@ -64,3 +64,8 @@ export function numbersIn(sections: ReadonlyMap<string, Section>, name: string):
 export function numbers(...values: readonly number[]): Section {
   return { type: 'u32', bytes: new Uint8Array(Uint32Array.from(values).buffer) }
 }
+
+/** The number in a column of one u64. */
+export function bigIn(sections: ReadonlyMap<string, Section>, name: string): number {
+  return Number(new BigUint64Array(new Uint8Array(sections.get(name)?.bytes ?? []).buffer)[0])
+}
