@@ -208,7 +208,8 @@ export class SlabSet {
   }
 
   destroyUnused(slab: Slab): void {
-    if (slab.runs.size > 0 || !this.#slabs.includes(slab)) return
+    // A run that is on its way there has its pages already.
+    if (slab.free.count < slab.pages || !this.#slabs.includes(slab)) return
     clearTimeout(slab.unusedTimer)
     this.#slabs.splice(this.#slabs.indexOf(slab), 1)
     slab.buffer.destroy()
