@@ -10,7 +10,6 @@ import {
   valueAt,
 } from '../../protocol/columns.js'
 import { ResultCode, type WriteOp } from '../../protocol/types.js'
-import { uniformCode } from '../../protocol/uniform-code.js'
 
 /**
  * One batch that does what the given ones do one after the other. A batch without payloads among others gets zeros.
@@ -102,22 +101,22 @@ function commonOp(batches: readonly WriteBatch[]): WriteOp | undefined {
   return typeof ops === 'number' && batches.every((batch) => batch.ops === ops) ? ops : undefined
 }
 
+const { exists, notFound, notANumber } = ResultCode
+/** Codes of items that came to nothing. */
+const UNCHANGED = [exists, notFound, notANumber]
+
 /** A bit for each item that has changed something; `undefined` when all have. */
 export function changedItems(codes: Uint8Array): Uint8Array | undefined {
-  const uniform = uniformCode(codes)
-  if (uniform !== undefined && isChange(uniform)) return undefined
+  // A buffer is searched natively; a loop over a million items takes a hundred times as long.
+  const searched = Buffer.from(codes.buffer, codes.byteOffset, codes.byteLength)
+  if (!UNCHANGED.some((code) => searched.includes(code))) return undefined
   const changed = new Uint8Array(Math.ceil(codes.length / 8))
-  let count = 0
   for (let i = 0; i < codes.length; i++) {
-    if (!isChange(codes[i])) continue
-    changed[i >> 3] |= 1 << (i & 7)
-    count++
+    const code = codes[i]
+    const isUnchanged = code === exists || code === notFound || code === notANumber
+    if (!isUnchanged) changed[i >> 3] |= 1 << (i & 7)
   }
-  return count === codes.length ? undefined : changed
-}
-
-function isChange(code: number): boolean {
-  return code === ResultCode.inserted || code === ResultCode.replaced || code === ResultCode.deleted
+  return changed
 }
 
 /** Whether an item has changed something, by a bitmap as `changedItems` gives it. */
