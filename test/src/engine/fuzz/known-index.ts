@@ -1,11 +1,12 @@
 import type { ReadColumns, ReadOp, ReadRequest, WriteBatch } from '../../../../gpu/index-structure.js'
-import { type Column, columnOf, valuesOf } from '../../../../protocol/columns.js'
+import { type Column, columnOf, concatenate, valuesOf } from '../../../../protocol/columns.js'
 import { type IndexDefinition, isFixedKeyType, payloadBytes } from '../../../../protocol/types.js'
 import type { Index, IndexWrite } from '../../../../src/engine/index.js'
 import { KEY_TYPES, randomLayout } from '../../../differential.js'
 import { type KeySpace, openKeySpace } from '../../../key-space.js'
 import { OrderedModel } from '../../../ordered-model.js'
 import type { Random } from '../../../random.js'
+import { Followed } from './followed.js'
 
 /** Bytes that the model has of a payload of any length. */
 const LONGEST_PAYLOAD = 8
@@ -43,6 +44,8 @@ export class KnownIndex {
   readonly definition: IndexDefinition
   readonly keySpace: KeySpace
   readonly model: OrderedModel
+  /** What its feed has made of nothing. */
+  readonly followed: Followed
   /** Another one after a restart. */
   index: Index
 
@@ -54,11 +57,19 @@ export class KnownIndex {
     this.keySpace = openKeySpace(random, keyType, isFixedKeyType(keyType) ? undefined : LONGEST_KEY)
     const size = payloadBytes(payloadKind) ?? LONGEST_PAYLOAD
     this.model = new OrderedModel({ keyType, payloadBytes: size, unique, matchFrom: 0 })
+    this.followed = new Followed(this)
   }
 
   /** A batch of the model as the index takes it: payloads of any length have no zeros at their beginning. */
   columnsOf({ payloads, ...batch }: WriteBatch): IndexWrite {
     return { ...batch, payloads: payloads && this.payloadsOf(payloads) }
+  }
+
+  /** Payloads of the index as the model has them. */
+  modelPayloads(column: Column): Column {
+    const { payloadBytes: width } = this.model.shape
+    const padded = valuesOf(column).map((value) => concatenate([new Uint8Array(width - value.length), value]))
+    return columnOf(padded, width)
   }
 
   payloadsOf(column: Column): Column {

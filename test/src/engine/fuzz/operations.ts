@@ -37,6 +37,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   openVersion: { weight: 6, run: openVersion },
   closeVersion: { weight: 3, run: closeVersion },
   readVersion: { weight: 15, run: readVersion },
+  feed: { weight: 4, isAlone: true, run: feed },
   create: { weight: 3, run: create },
   drop: { weight: 1, run: drop },
   rename: { weight: 2, run: rename },
@@ -233,6 +234,11 @@ function readVersion(world: World): void {
   if (known === undefined || world.versions.size === 0) return
   const [number, version] = world.random.pick([...world.versions])
   world.read(known, known.randomRead(world.random), seenBy(version, known), world.useVersion(number, version))
+}
+
+/** What feeds tell makes what there is. */
+async function feed(world: World): Promise<void> {
+  for (const known of world.indexes.values()) await world.catchUp(known)
 }
 
 async function create(world: World): Promise<void> {

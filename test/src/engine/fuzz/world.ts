@@ -80,6 +80,8 @@ export class World {
       ...this.#options,
       clock: this.clock,
       snapshotLogBytes: SNAPSHOT_LOG_BYTES,
+      // All of the log, so that feeds go on whenever they are looked at.
+      feedBytes: Number.MAX_SAFE_INTEGER,
       openDevice: async () => {
         this.#device = await this.#options.openDevice()
         return this.#device
@@ -110,6 +112,16 @@ export class World {
     this.note(`create ${name}`)
     await this.#engine.createIndex(randomDefinition(this.random, name, this.#options))
     this.indexes.set(name, new KnownIndex(this.random, this.#engine.index(name)))
+  }
+
+  /** Has the feed of an index tell what has changed, which makes what there is. */
+  async catchUp(known: KnownIndex): Promise<void> {
+    await known.followed.catchUp()
+    const all = { op: 'scan', ranges: 1, limit: 100_000 } as const
+    const [made, there] = [known.followed.model, known.model].map((model) =>
+      known.comparable(model.answer(all, {})),
+    )
+    this.compare(made, there, `what a feed makes of ${JSON.stringify(known.definition)}`)
   }
 
   /** Notes a write, and sees that it is answered as it must be. */

@@ -1,0 +1,56 @@
+import type { LoggedRange } from '../../../../persistence/log/log-records.js'
+import { exclusionsIn } from '../../../../protocol/changes.js'
+import { columnOf, concatenate, valuesOf } from '../../../../protocol/columns.js'
+import { keyWidth } from '../../../../protocol/types.js'
+import type { ChangePage } from '../../../../src/engine/change-feed.js'
+import { OrderedModel } from '../../../ordered-model.js'
+import type { KnownIndex } from './known-index.js'
+
+/** Batches of one page. */
+const LIMIT = 10
+
+/** What the feed of an index makes of an empty model. */
+export class Followed {
+  readonly model: OrderedModel
+  readonly #known: KnownIndex
+  #position = 0
+
+  constructor(known: KnownIndex) {
+    this.#known = known
+    this.model = new OrderedModel(known.model.shape)
+  }
+
+  /** Makes all changes that there are behind those that were made. */
+  async catchUp(): Promise<void> {
+    for (;;) {
+      const page = await this.#known.index.feed.read(this.#position, LIMIT)
+      const batches = page.offsets.length - 1
+      if (batches === 0) return
+      this.#position += batches
+      const [range] = valuesOf(page.ops)
+      const exclusions = exclusionsIn(range?.[0])
+      if (exclusions !== undefined) this.#deleteRange({ ...page.range, ...exclusions })
+      else if (page.offsets[batches]! > 0) this.#apply(page)
+    }
+  }
+
+  #deleteRange({ from, to, ...exclusions }: LoggedRange): void {
+    const width = keyWidth(this.model.shape.keyType)
+    const [low, high] = [from, to].map((end) => end && columnOf([end], width))
+    const ends = { from: low?.bytes, fromOffsets: low?.offsets, to: high?.bytes, toOffsets: high?.offsets }
+    this.model.deleteRange({ ...ends, ...exclusions })
+  }
+
+  #apply({ offsets, ops, keys, payloads }: ChangePage): void {
+    const kinds = valuesOf(ops).map((own, batch) => {
+      const count = offsets[batch + 1]! - offsets[batch]!
+      return own.length === 1 ? new Uint8Array(count).fill(own[0]!) : own
+    })
+    const planned = this.model.plan({
+      ops: concatenate(kinds),
+      keys,
+      payloads: payloads && this.#known.modelPayloads(payloads),
+    })
+    planned.apply()
+  }
+}
