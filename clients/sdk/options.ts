@@ -26,6 +26,7 @@ import {
   oneOf,
   TEXT,
 } from './call-options.js'
+import { EXPIRE_AT, EXPIRE_AT_MANY, type ManyExpiryOptions, type PutOptions } from './expiry.js'
 import type { PayloadsInput, PayloadToStore } from './payload-column.js'
 import { READ_AT_OPTIONS, type ReadAtOptions } from './snapshot.js'
 
@@ -196,24 +197,30 @@ export const MODES: { readonly [What in IfExists]: InsertMode } = {
 }
 
 /** Options of an insert. */
-export interface InsertOptions extends CallOptions {
+export interface InsertOptions extends PutOptions {
   /** `add` by default; with `error` a key that is there stays as it is, and the call fails with `KEY_EXISTS`. What overwrites is called `put`. */
   readonly ifExists?: 'add' | 'keep' | 'error' | undefined
 }
 
+export const PUT_OPTIONS: Kinds<PutOptions> = { expireAt: EXPIRE_AT, ...CALL_OPTIONS }
+
 export const INSERT_OPTIONS: Kinds<InsertOptions> = {
   ifExists: oneOf(['add', 'keep', 'error']),
-  ...CALL_OPTIONS,
+  ...PUT_OPTIONS,
 }
 
-export interface InsertManyOptions extends FindOptions {
+export interface PutManyOptions extends FindOptions, ManyExpiryOptions {}
+
+export const PUT_MANY_OPTIONS: Kinds<PutManyOptions> = { expireAt: EXPIRE_AT_MANY, ...FIND_OPTIONS }
+
+export interface InsertManyOptions extends PutManyOptions {
   /** `add` by default. What overwrites is called `putMany`. */
   readonly ifExists?: 'add' | 'keep' | undefined
 }
 
 export const INSERT_MANY_OPTIONS: Kinds<InsertManyOptions> = {
   ifExists: oneOf(['add', 'keep']),
-  ...FIND_OPTIONS,
+  ...PUT_MANY_OPTIONS,
 }
 
 /** Options of a delete. */

@@ -7,9 +7,10 @@ import type { Explanation } from '../../protocol/traversal.js'
 import { type IndexDefinition, type KeyType, type PayloadKind, WriteOp } from '../../protocol/types.js'
 import { bulkLoad, LOAD_OPTIONS, type LoadOptions, type LoadSource } from './bulk-load.js'
 import { CALL_OPTIONS, type CallOptions, checkOptions } from './call-options.js'
+import { expiryColumn, type PutOptions } from './expiry.js'
 import type { IndexCalls } from './index-calls.js'
 import { countRanges, deleteRange, type KeyRange } from './key-ranges.js'
-import { type AnyKeys, type Key, type KeyInput, type Keys, keyColumn, singleKey } from './keys.js'
+import { type Key, type KeyInput, type Keys, keyColumn, singleKey } from './keys.js'
 import {
   DELETE_MANY_OPTIONS,
   DELETE_OPTIONS,
@@ -29,15 +30,12 @@ import {
   NEXT_OPTIONS,
   type NextManyOptions,
   type NextOptions,
+  PUT_MANY_OPTIONS,
+  PUT_OPTIONS,
+  type PutManyOptions,
   traversalOf,
 } from './options.js'
-import {
-  noPayload,
-  type PayloadsInput,
-  type PayloadToStore,
-  payloadColumn,
-  singlePayload,
-} from './payload-column.js'
+import { noPayload, type PayloadsInput, type PayloadToStore, singlePayload } from './payload-column.js'
 import { Ranges, type RangesOptions } from './range-scan.js'
 import { COUNTS, gets, getsOfAll, nexts, readAt, readMany, readOne } from './reads.js'
 import type {
@@ -55,7 +53,7 @@ import { entryPages, keyPages, Scan, type ScanOptions, valuePages } from './scan
 import { READ_AT_OPTIONS, type ReadAtOptions, versionOf } from './snapshot.js'
 import { type ChangeBatch, WATCH_OPTIONS, type WatchOptions, watchChanges } from './watch.js'
 import { WriteBatch } from './write-batch.js'
-import { sendWrite, writeOne } from './writes.js'
+import { itemsOf, keysOf, sendWrite, writeOne } from './writes.js'
 
 /**
  * An index of the server. K and P are its key type and payload kind, where the caller knows them: they are only names for the
@@ -267,9 +265,10 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   }
 
   /** Puts a payload in the place of all that the key has. */
-  put(key: KeyInput<K>, payload: PayloadToStore<P>, options: CallOptions = {}): Promise<void> {
-    return this.#calls.begin('put', options, CALL_OPTIONS, (known, bounds) => {
-      const item = { key: singleKey(key, 'put', known), payload: singlePayload(payload, known) }
+  put(key: KeyInput<K>, payload: PayloadToStore<P>, options: PutOptions = {}): Promise<void> {
+    return this.#calls.begin('put', options, PUT_OPTIONS, (known, bounds) => {
+      const expireAt = expiryColumn(options.expireAt, 1)
+      const item = { key: singleKey(key, 'put', known), payload: singlePayload(payload, known), expireAt }
       return writeOne(this.#calls, { op: WriteOp.replace, ...item }, known, bounds, () => {})
     })
   }
@@ -283,8 +282,14 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   insert(key: KeyInput<K>, payload: PayloadToStore<P>, options: InsertOptions = {}): Promise<boolean> {
     return this.#calls.begin('insert', options, INSERT_OPTIONS, (known, bounds) => {
       const { ifExists = 'add' } = options
+      const expireAt = expiryColumn(options.expireAt, 1)
       const op = ifExists === 'add' ? WriteOp.insert : WriteOp.insertIfAbsent
-      const item = { op, key: singleKey(key, 'insert', known), payload: singlePayload(payload, known) }
+      const item = {
+        op,
+        key: singleKey(key, 'insert', known),
+        payload: singlePayload(payload, known),
+        expireAt,
+      }
       return writeOne(this.#calls, item, known, bounds, (isStored) => {
         if (isStored || ifExists !== 'error') return isStored
         throw new WarpdexError('KEY_EXISTS', `key ${shown(key)} is in index "${this.name}" already`)
@@ -322,7 +327,7 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
     return this.#calls.begin('insertMany', options, INSERT_MANY_OPTIONS, (known, bounds) => {
       const mode = MODES[options.ifExists ?? 'add']
       const traversal = traversalOf(options)
-      const write = { op: 'insert', mode, traversal, ...itemsOf(keys, payloads, known) } as const
+      const write = { op: 'insert', mode, traversal, ...itemsOf(keys, payloads, known, options) } as const
       return sendWrite(this.#calls, write, known, bounds)
     })
   }
@@ -333,14 +338,14 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    * @returns a ResultCode for each item
    * @throws BatchError as `insertMany` does
    */
-  putMany(keys: Keys<K>, payloads: PayloadsInput<P>, options: FindOptions = {}): Promise<Uint8Array> {
-    return this.#calls.begin('putMany', options, FIND_OPTIONS, (known, bounds) => {
+  putMany(keys: Keys<K>, payloads: PayloadsInput<P>, options: PutManyOptions = {}): Promise<Uint8Array> {
+    return this.#calls.begin('putMany', options, PUT_MANY_OPTIONS, (known, bounds) => {
       const traversal = traversalOf(options)
       const write = {
         op: 'insert',
         mode: MODES.replace,
         traversal,
-        ...itemsOf(keys, payloads, known),
+        ...itemsOf(keys, payloads, known, options),
       } as const
       return sendWrite(this.#calls, write, known, bounds)
     })
@@ -386,14 +391,4 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   batch(): WriteBatch<K, P> {
     return new WriteBatch<K, P>(this.#calls)
   }
-}
-
-function keysOf(keys: AnyKeys, definition: IndexDefinition) {
-  const column = keyColumn(keys, definition)
-  return { count: countOf(column), columns: { keys: column } }
-}
-
-function itemsOf(keys: AnyKeys, payloads: PayloadsInput, definition: IndexDefinition) {
-  const { count, columns } = keysOf(keys, definition)
-  return { count, columns: { ...columns, payloads: payloadColumn(payloads, definition, count) } }
 }

@@ -112,12 +112,13 @@ function isAlike(one: DataCall, other: DataCall): boolean {
   if (one.version !== other.version) return false
   if (one.withoutKeys !== other.withoutKeys || one.withoutPayloads !== other.withoutPayloads) return false
   if (one.fromExclusive !== other.fromExclusive || one.toExclusive !== other.toExclusive) return false
-  const { from, to, tokens, sequences } = one.columns
+  const { from, to, tokens, sequences, expireAt } = one.columns
   const { columns } = other
   return (
     (from === undefined) === (columns.from === undefined) &&
     (to === undefined) === (columns.to === undefined) &&
     (tokens === undefined) === (columns.tokens === undefined) &&
-    (sequences === undefined) === (columns.sequences === undefined)
+    (sequences === undefined) === (columns.sequences === undefined) &&
+    (expireAt === undefined) === (columns.expireAt === undefined)
   )
 }

@@ -1,10 +1,13 @@
-import { type Column, concatenate } from '../../protocol/columns.js'
+import { type Column, concatenate, countOf } from '../../protocol/columns.js'
 import { badRequest, toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { ResultCode, WriteOp } from '../../protocol/types.js'
+import { type IndexDefinition, ResultCode, WriteOp } from '../../protocol/types.js'
 import type { Bounds } from './call-options.js'
 import { COLUMN_BYTES, cutCall, type DataCall } from './data-call.js'
+import { expiryColumn, type ManyExpiryOptions } from './expiry.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
+import { type AnyKeys, keyColumn } from './keys.js'
+import { type PayloadsInput, payloadColumn } from './payload-column.js'
 import { readBytes } from './reply.js'
 
 /** Why a batch ended early that is sent in several requests. What was stored before stays. */
@@ -56,6 +59,8 @@ export interface WriteItem {
   readonly op: WriteOp
   readonly key: Column
   readonly payload: Column
+  /** When it expires, u64. */
+  readonly expireAt?: Column | undefined
 }
 
 /**
@@ -66,12 +71,13 @@ export interface WriteItem {
  */
 export function writeOne<T>(
   calls: IndexCalls,
-  { op, key, payload }: WriteItem,
+  { op, key, payload, expireAt }: WriteItem,
   known: KnownIndex,
   bounds: Bounds,
   read: (hasChanged: boolean) => T,
 ): Promise<T> {
-  const call = { op: 'write', count: 1, columns: { ops: OPS[op], keys: key, payloads: payload } } as const
+  const columns = { ops: OPS[op], keys: key, payloads: payload, expireAt }
+  const call = { op: 'write', count: 1, columns } as const
   const send = (whole: Write, known: KnownIndex, bounds: Bounds) => sendWrite(calls, whole, known, bounds)
   return calls.shared.make(call, known, bounds, send, (codes, i) => {
     const code = codes[i]
@@ -114,4 +120,25 @@ async function sendPieces(
 /** A write that is another one each time that it is made. */
 function withId(write: Write, { connection }: IndexCalls): Write {
   return { ...write, writeId: connection.newWriteId() }
+}
+
+/** The column of a call with keys. */
+export function keysOf(keys: AnyKeys, definition: IndexDefinition) {
+  const column = keyColumn(keys, definition)
+  return { count: countOf(column), columns: { keys: column } }
+}
+
+/** The columns of a call that stores a payload for each key. */
+export function itemsOf(
+  keys: AnyKeys,
+  payloads: PayloadsInput,
+  definition: IndexDefinition,
+  { expireAt }: ManyExpiryOptions = {},
+) {
+  const { count, columns } = keysOf(keys, definition)
+  const given = {
+    payloads: payloadColumn(payloads, definition, count),
+    expireAt: expiryColumn(expireAt, count),
+  }
+  return { count, columns: { ...columns, ...given } }
 }

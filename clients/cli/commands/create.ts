@@ -24,6 +24,7 @@ const OPTIONS = {
     implies: 'relation',
   },
   unique: flag('At most one payload a key'),
+  ttl: text('Seconds after which entries expire of whose writes none says when; 0: those stay'),
   structure: {
     choices: STRUCTURES,
     requiresArg: true,
@@ -60,22 +61,25 @@ export const add = command({
     ['$0 create urls --key string --payload u32 --structure prefix', 'for all strategies'],
     ["$0 create 'by city' --relation orders --columns city", 'rows of a relation'],
     ['$0 create events --key u64 --payload u64 --linked', 'to be scanned often'],
+    ['$0 create sessions --key string --payload json --unique --ttl 3600', 'gone after an hour'],
     ["$0 create prints --key u64 --payload 'fixed(16)'", 'sixteen bytes beside each key'],
   ],
   async run(options) {
     const { index: name, unique, ifNotExists, key, payload, relation, columns } = options
+    const ttl = parseTtl(options.ttl)
     const { structure, layout, allocation, linked } = options
     const partitionLevels = parsePartitionLevels(options.partitionLevels)
     const form = parseLayout({ structure, layout, allocation, partitionLevels, linked })
     let create: (client: Client, options: CreateOptions) => Promise<unknown>
-    if (relation !== undefined && columns !== undefined && !unique) {
+    if (relation !== undefined && columns !== undefined && !unique && ttl === undefined) {
       create = (client, options) =>
         client.relation(relation).createIndex(name, columns.split(','), { ...form, ...options })
     } else if (key !== undefined && payload !== undefined) {
       const kinds = { keyType: parseKeyType(key), payloadKind: parsePayloadKind(payload) }
-      create = (client, options) => client.createIndex({ name, ...kinds, unique, ...form }, options)
+      create = (client, options) => client.createIndex({ name, ...kinds, unique, ttl, ...form }, options)
     } else {
-      const message = 'an index has --key and --payload, or --relation and --columns and is not --unique'
+      const message =
+        'an index has --key and --payload, or --relation and --columns, and neither --unique nor --ttl'
       throw badRequest(`${message}; --help shows what is right`)
     }
     const created = await withClient(options, (client) => {
@@ -85,6 +89,12 @@ export const add = command({
     await printLines([created ? 'created' : 'there already'])
   },
 })
+
+function parseTtl(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  if (/^\d+$/.test(text)) return Number(text)
+  throw badRequest(`--ttl is ${quotedText(text)}; it must be a whole number of seconds`)
+}
 
 function parsePartitionLevels(text: string | undefined): PartitionLevels | undefined {
   if (text === undefined || text === 'auto' || text === 'none') return text

@@ -147,3 +147,72 @@ for (const definition of definitions) {
     })
   }
 }
+
+const timedIndex = (more: Partial<IndexDefinition> = {}): IndexDefinition => ({
+  ...{ name: 'a', keyType: 'u32', payloadKind: 'u32', unique: true, ttl: 0 },
+  ...more,
+})
+
+function write(engine: Engine, key: number, at: number): Promise<Uint8Array> {
+  const index = engine.index('a')
+  return index.write({
+    ops: WriteOp.replace,
+    keys: numbers(key),
+    payloads: numbers(key),
+    expireAt: times(at),
+  })
+}
+
+const keysOf = async (engine: Engine) =>
+  (await contents(engine)).flatMap((payloads, key) => (payloads.length > 0 ? [key] : []))
+
+t.test(
+  'where the clock is set back, nothing comes back; where it is set forward, what is due goes',
+  async (t) => {
+    const clock = new HandClock()
+    const engine = await openEngine(t, { clock })
+    await engine.createIndex(timedIndex())
+    const start = clock.date()
+    await write(engine, 1, start + 1000)
+    await write(engine, 2, start + 10_000)
+    clock.jump(5)
+    t.same(await keysOf(engine), [2])
+    clock.jump(-3600)
+    t.same(await keysOf(engine), [2])
+    // Its time is past, but by no clock that the index has seen.
+    await write(engine, 3, start - 1000)
+    t.same(await keysOf(engine), [2, 3])
+    clock.jump(3600 + 6)
+    t.same(await keysOf(engine), [])
+    await engine.close()
+  },
+)
+
+t.test('what nobody asks for is removed all the same', async (t) => {
+  const clock = new HandClock()
+  const engine = await openEngine(t, { clock })
+  await engine.createIndex(timedIndex())
+  await write(engine, 1, clock.date() + 2000)
+  await write(engine, 2, 0)
+  const figures = () => engine.index('a').stats()
+  clock.pass(1.9)
+  t.match(figures(), { payloads: 2, expired: 0 })
+  clock.pass(2)
+  await engine.index('a').ready()
+  t.match(figures(), { payloads: 1, expired: 1 })
+  await engine.close()
+})
+
+t.test('an index that is paged out is cleared when it is asked for', async (t) => {
+  const clock = new HandClock()
+  const engine = await openEngine(t, { clock, structures: prefixTrees, deviceMemory: 1 })
+  await engine.createIndex(timedIndex())
+  await write(engine, 1, clock.date() + 1000)
+  await engine.createIndex(timedIndex({ name: 'b' }))
+  t.match(engine.index('a').stats(), { resident: false })
+  clock.pass(5)
+  await engine.index('a').ready()
+  t.match(engine.index('a').stats(), { resident: false, payloads: 1 })
+  t.same(await keysOf(engine), [])
+  await engine.close()
+})
