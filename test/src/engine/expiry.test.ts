@@ -202,17 +202,3 @@ t.test('what nobody asks for is removed all the same', async (t) => {
   t.match(figures(), { payloads: 1, expired: 1 })
   await engine.close()
 })
-
-t.test('an index that is paged out is cleared when it is asked for', async (t) => {
-  const clock = new HandClock()
-  const engine = await openEngine(t, { clock, structures: prefixTrees, deviceMemory: 1 })
-  await engine.createIndex(timedIndex())
-  await write(engine, 1, clock.date() + 1000)
-  await engine.createIndex(timedIndex({ name: 'b' }))
-  t.match(engine.index('a').stats(), { resident: false })
-  clock.pass(5)
-  await engine.index('a').ready()
-  t.match(engine.index('a').stats(), { resident: false, payloads: 1 })
-  t.same(await keysOf(engine), [])
-  await engine.close()
-})
