@@ -5,8 +5,11 @@ import type { StringDictionary } from '../string-dictionary.js'
 import type { DeviceWork } from './device-work.js'
 import { unitedDictionary } from './dictionaries.js'
 import type { RowNumbers } from './fetch.js'
-import { bytesOf, type QueryColumn, ROW_BYTES, valueWords } from './query-column.js'
+import { bytesOf, type QueryColumn, valueWords } from './query-column.js'
 import { Table, type TableColumn } from './table.js'
+
+/** What columns of row numbers are beside their values. */
+const NUMBERS = { type: 'u32', validity: undefined, dictionary: undefined } as const
 
 /** The most rows that a table can have: there is a number that is no row's. */
 const MOST_ROWS = 2 ** 32 - 1
@@ -33,35 +36,25 @@ function joinColumns(work: DeviceWork, parts: readonly Table[], rows: number): T
     const columns = parts.map((part) => part.columns[index]!)
     const numbers = columns.flatMap((column) => (column.source === source ? (column.rows ?? []) : []))
     if (numbers.length < parts.length) {
-      return { source: joinColumn(work, parts, index, rows), rows: undefined }
+      const dense = parts.map((part) => part.dense(work, index))
+      return { source: joinColumn(work, parts, dense, rows), rows: undefined }
     }
     const known = joined.find((one) => one.numbers.every((part, i) => part === numbers[i]))
     if (known !== undefined) return { source, rows: known.all }
-    const all = joinNumbers(work, parts, numbers, rows)
+    const asColumns = numbers.map(({ buffer }) => ({ ...NUMBERS, values: buffer }))
+    const { values: buffer } = joinColumn(work, parts, asColumns, rows)
+    const all = { buffer, outer: numbers.some(({ outer }) => outer), ascending: false }
     joined.push({ numbers, all })
     return { source, rows: all }
   })
 }
 
-function joinNumbers(
+function joinColumn(
   work: DeviceWork,
   parts: readonly Table[],
-  numbers: readonly RowNumbers[],
+  columns: readonly QueryColumn[],
   rows: number,
-): RowNumbers {
-  const buffer = work.words(rows)
-  let first = 0
-  for (const [i, part] of numbers.entries()) {
-    const { rows: count } = parts[i]!
-    work.moves({ read: count * ROW_BYTES })
-    work.recorder.copy(part.buffer, 0, buffer, first * ROW_BYTES, count * ROW_BYTES)
-    first += count
-  }
-  return { buffer, outer: numbers.some(({ outer }) => outer), ascending: false }
-}
-
-function joinColumn(work: DeviceWork, parts: readonly Table[], index: number, rows: number): QueryColumn {
-  const columns = parts.map((part) => part.dense(work, index))
+): QueryColumn {
   const { type, dictionary } = columns[0]!
   const bytes = 4 * valueWords(type)
   const values = work.words(rows * valueWords(type))
