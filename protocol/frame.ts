@@ -1,6 +1,6 @@
 import { badRequest, WarpdexError } from './errors.js'
+import { packHeader, unpackHeader } from './header-codec.js'
 import { LIMITS } from './limits.js'
-import { packPlain, unpackPlain } from './plain-msgpack.js'
 
 /** Version of the protocol; hello names it, and the server refuses another. */
 export const PROTOCOL_VERSION = 2
@@ -83,7 +83,7 @@ export function framePieces(header: object, sections: Sections = {}, most = ONE_
       end = offset + bytes.byteLength
       return { name, type, offset, length: bytes.byteLength }
     })
-    const packed = packPlain({ ...header, sections: table })
+    const packed = packHeader({ ...header, sections: table })
     const headerEnd = PREFIX + packed.length
     if (entries.length > 0 && headerEnd > start) {
       start = align8(headerEnd)
@@ -146,7 +146,7 @@ export function decodeFrame(bytes: Uint8Array, headerLimit: number = LIMITS.head
   let id: number | null = null
   try {
     const headerEnd = PREFIX + headerLength(bytes, headerLimit)
-    const { sections: table, ...header } = unpackHeader(bytes.subarray(PREFIX, headerEnd))
+    const { sections: table, ...header } = readHeader(bytes.subarray(PREFIX, headerEnd))
     if (isId(header.id)) id = header.id
     else if (header.id !== null)
       throw badRequest(`the header's id must be a whole number from 0 to 2^53 - 1, or null`)
@@ -166,8 +166,8 @@ function headerLength(bytes: Uint8Array, limit: number): number {
   return length
 }
 
-function unpackHeader(bytes: Uint8Array): Record<string, unknown> {
-  const header = unpackPlain(bytes)
+function readHeader(bytes: Uint8Array): Record<string, unknown> {
+  const header = unpackHeader(bytes)
   if (!isRecord(header)) throw badRequest('the frame header must be a map')
   return header
 }
