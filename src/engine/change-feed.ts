@@ -65,6 +65,7 @@ export class ChangeFeed {
   readonly #stored: StoredIndex
   readonly #waits: FeedWaits
   readonly #positionOf: FeedOptions['positionOf']
+  readonly #reading = new Set<Promise<unknown>>()
 
   constructor({ store, stored, waits, positionOf }: FeedOptions) {
     this.#store = store
@@ -94,7 +95,18 @@ export class ChangeFeed {
    * @param limit of batches; there are fewer where they have much
    * @throws WarpdexError `POSITION_GONE`
    */
-  async read(after: number, limit: number): Promise<ChangePage> {
+  read(after: number, limit: number): Promise<ChangePage> {
+    const page = this.#read(after, limit)
+    this.#reading.add(page)
+    return page.finally(() => this.#reading.delete(page))
+  }
+
+  /** Resolves when nothing is being read of the log, which may then go. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#reading)
+  }
+
+  async #read(after: number, limit: number): Promise<ChangePage> {
     const { log } = this.#store
     const { id } = this.#stored
     this.#requireKept(after)

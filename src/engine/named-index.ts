@@ -416,9 +416,10 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     await this.#reader.dropCopies()
   }
 
-  override close(): Promise<void> {
+  override async close(): Promise<void> {
     this.#expiry?.stop()
-    return super.close()
+    await super.close()
+    await this.#feed?.settled()
   }
 
   /** Who waits for changes finds out what has become of it. */

@@ -199,7 +199,7 @@ t.test('what is wrong with a request is said, with its id where that can be read
   const cases: readonly (readonly [what: string, Uint8Array, id: number | null, RegExp])[] = [
     ['a head that is cut off', cut.subarray(0, 47), null, /a frame of 47 bytes has no head of 48/],
     ['an id of 2^53', changed({ 14: 0x20 }), null, /the id must be below 2\^53/],
-    ['no operation', changed({ 4: 0 }), 5, /operation 0 is unknown; they are 1 to 12/],
+    ['no operation', changed({ 4: 0 }), 5, /operation 0 is unknown; they are 1 to 14/],
     ['operation 99', changed({ 4: 99 }), 5, /operation 99 is unknown/],
     ['flag 4096', changed({ 25: 16 }), 5, /flags 4096 are unknown/],
     ['the highest flag', changed({ 27: 128 }), 5, /flags 2147483648 are unknown/],
