@@ -67,7 +67,7 @@ export function indexTarget(held: HeldIndex, columns: IndexWrite): BatchTarget {
   return {
     id: stored.id,
     structures: [structure],
-    prepare: () => writer.prepare(held, [columns], false),
+    prepare: () => writer.preparer.prepare(held, [columns], false),
     logged: (bytes) => upkeep.logged(bytes),
     settle: () => upkeep.afterWrites(structure.current, false),
     remake,

@@ -1,64 +1,24 @@
 import { setImmediate } from 'node:timers/promises'
-import { shownBytes } from '../../gpu/index/layout.js'
-import type { IndexShape, IndexStructure, PreparedWrite, WriteBatch } from '../../gpu/index-structure.js'
-import { checksumInPieces, checksumOfAll } from '../../persistence/disk/checksums.js'
+import type { IndexShape } from '../../gpu/index-structure.js'
 import type { StoredIndex } from '../../persistence/disk/dictionary.js'
-import type { LoggedExpiry, LoggedRange, LogRecord } from '../../persistence/log/log-records.js'
-import { JoinedMemory } from '../../persistence/log/spare-buffers.js'
+import type { LoggedRange, LogRecord } from '../../persistence/log/log-records.js'
 import type { Answer, WriteOutcome } from '../../persistence/log/write-outcomes.js'
 import type { Store } from '../../persistence/store.js'
-import {
-  aligned,
-  blankColumn,
-  type Column,
-  type CutColumn,
-  columnBytes,
-  countOf,
-} from '../../protocol/columns.js'
+import { columnBytes, countOf } from '../../protocol/columns.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { LoadCounts } from '../../protocol/load.js'
-import type { WriteColumns } from '../../protocol/request-columns.js'
 import { ResultCode } from '../../protocol/types.js'
 import { uniformCode } from '../../protocol/uniform-code.js'
-import { hashPayloads } from './content-hash.js'
 import type { DueEntries } from './due-entries.js'
 import type { IndexWrite, LoadPart, WriteId } from './index-requests.js'
-import {
-  changedItems,
-  changedPayloads,
-  joinBatches,
-  joinPayloads,
-  numberRows,
-  timedPayloads,
-} from './write-batch.js'
 import { answerWrites, type IdentifiedWrite, nameOf, rememberedOutcome, unsound } from './write-identity.js'
+import { type ReadyWrite, type WritableStructure, WritePreparer } from './write-preparer.js'
 
 export interface PendingWrite extends IdentifiedWrite {
   readonly columns: IndexWrite
   /** Only for a part of a bulk load, which is answered by counts; it goes together with others only. */
   readonly load?: LoadPart | undefined
-}
-
-/** What a writer needs of a structure. */
-type WritableStructure = Pick<IndexStructure, 'prepare'>
-
-/** A write as the device takes it, and the payloads that it leaves on the host. */
-interface DeviceWrite {
-  readonly batch: WriteBatch
-  readonly hosted: CutColumn | undefined
-}
-
-/** Writes of which all is known: what is left is to log and apply them, or to discard them. */
-export interface ReadyWrite {
-  readonly record: LogRecord
-  /** A ResultCode for each item. */
-  readonly codes: Uint8Array
-  /** Items of each write. */
-  readonly counts: readonly number[]
-  /** To be called once it is logged. @returns whether the structure holds it; if not, it must be rebuilt */
-  apply(): boolean
-  discard(): void
 }
 
 /** Told of the bytes of each log record, of how many writes are in it, and how long it took until it was synced. */
@@ -87,9 +47,10 @@ interface Syncing {
  * and whether it is sound.
  */
 export class IndexWriter {
+  /** Makes one batch of writes, for this writer and for batches over several indexes. */
+  readonly preparer: WritePreparer
   readonly #store: Store
   readonly #index: StoredIndex
-  readonly #shape: IndexShape
   readonly #onLogged: OnLogged
   /** Only of an index whose entries expire. */
   readonly #due: DueEntries | undefined
@@ -102,7 +63,7 @@ export class IndexWriter {
   constructor(store: Store, index: StoredIndex, shape: IndexShape, onLogged: OnLogged, due?: DueEntries) {
     this.#store = store
     this.#index = index
-    this.#shape = shape
+    this.preparer = new WritePreparer(store, index, shape, due)
     this.#onLogged = onLogged
     this.#due = due
   }
@@ -164,7 +125,7 @@ export class IndexWriter {
     writes: readonly PendingWrite[],
     { arrival, goesOn }: Pace,
   ): Promise<boolean> {
-    const ready = await this.prepare(
+    const ready = await this.preparer.prepare(
       structure,
       writes.map(({ columns }) => columns),
       goesOn,
@@ -185,58 +146,6 @@ export class IndexWriter {
     const sound = ready.apply()
     answerAll(writes, answers)
     return sound
-  }
-
-  /**
-   * Has the device settle what becomes of writes, one after the other, and makes one record of them; nothing has changed then.
-   * @param goesOn whether they are some of many in a row
-   */
-  async prepare(
-    structure: WritableStructure,
-    writes: readonly IndexWrite[],
-    goesOn: boolean,
-  ): Promise<ReadyWrite> {
-    const parts = writes.map((columns) => this.#deviceWrite(columns))
-    const counts = parts.map(({ batch }) => countOf(batch.keys))
-    const memory = new JoinedMemory()
-    const joined = joinBatches(
-      parts.map((part) => part.batch),
-      (bytes) => memory.take(bytes),
-    )
-    const hosted = joinPayloads(
-      parts.map((part) => part.hosted),
-      counts,
-    )
-    const firstRow = hosted === undefined ? 0 : this.#store.payloads.nextRow(this.#index.id)
-    if (hosted !== undefined && joined.payloads !== undefined)
-      numberRows(aligned(joined.payloads.bytes, Uint32Array), firstRow)
-    const batch = this.#timed(joined, writes, counts, memory)
-    // Not part of the record: a replay finds keys as it thinks best.
-    const { traversal } = writes[0]
-    const preparing = structure.prepare({ ...batch, traversal, goesOn })
-    // While the device works; the record needs them next.
-    const [prepared, columns] = await Promise.all([preparing, withChecksums(batch, parts)])
-    const { codes } = prepared
-    try {
-      // Also the payloads by which entries were deleted: whoever reads the log must be told which these were.
-      const changed = changedItems(codes)
-      const stored = hosted?.offsets && changedPayloads(hosted, changed)
-      return {
-        record: {
-          ...columns,
-          changed,
-          segment: stored && { firstRow, ...stored },
-          expiry: this.#loggedExpiry(writes),
-        },
-        codes,
-        counts,
-        apply: () => applyLogged(prepared, memory),
-        discard: () => prepared.discard(),
-      }
-    } catch (error) {
-      prepared.discard()
-      throw error
-    }
   }
 
   async #applyAhead(
@@ -289,54 +198,6 @@ export class IndexWriter {
       for (const { reject } of writes) reject(toWarpdexError(thrown))
     }
   }
-
-  /** A batch as structures take it whose payloads expire. */
-  #timed(
-    batch: WriteBatch,
-    writes: readonly IndexWrite[],
-    counts: readonly number[],
-    memory: JoinedMemory,
-  ): WriteBatch {
-    const { payloads } = batch
-    if (this.#due === undefined || payloads === undefined) return batch
-    const times = writes.map(({ expireAt }) => expireAt?.times)
-    return { ...batch, payloads: timedPayloads(payloads, counts, times, (bytes) => memory.take(bytes)) }
-  }
-
-  /** What the log is to say of when entries expire; the index takes note of it. */
-  #loggedExpiry(writes: readonly IndexWrite[]): LoggedExpiry | undefined {
-    if (this.#due === undefined) return undefined
-    const { through } = this.#due
-    const first = Math.min(...writes.map(({ expireAt }) => expireAt?.first ?? Number.POSITIVE_INFINITY))
-    if (first === Number.POSITIVE_INFINITY) return { through }
-    this.#due.add(first)
-    return { through, first }
-  }
-
-  #deviceWrite({ ops, keys, payloads }: IndexWrite): DeviceWrite {
-    if (payloads?.offsets === undefined) {
-      // Payloads with times are others than those that came, and so are their checksums.
-      const own = this.#due && payloads ? { ...payloads, checksum: undefined } : payloads
-      return { batch: { ops, keys, payloads: own }, hosted: undefined }
-    }
-    const rows = blankColumn(countOf(keys), shownBytes(this.#shape))
-    hashPayloads(payloads, this.#index.seed, aligned(rows.bytes, Uint32Array))
-    return { batch: { ops, keys, payloads: rows }, hosted: payloads }
-  }
-}
-
-/** A batch that is made of parts with the checksums of its columns. A part that lacks a column, which is filled up with zeros then, has none of it. */
-async function withChecksums(batch: WriteBatch, parts: readonly DeviceWrite[]): Promise<WriteColumns> {
-  const withChecksum = async (column: Column, name: 'keys' | 'payloads') => {
-    const known = checksumOfAll(parts.map((part) => part.batch[name]))
-    return { ...column, checksum: known ?? (await checksumInPieces(column.bytes)) }
-  }
-  const { ops, keys, payloads } = batch
-  return {
-    ops,
-    keys: await withChecksum(keys, 'keys'),
-    payloads: payloads && (await withChecksum(payloads, 'payloads')),
-  }
 }
 
 /** The share that a write takes of a group of them. One that names a traversal, or is a chunk already, goes alone. */
@@ -378,20 +239,6 @@ function idsOf(writes: readonly PendingWrite[]): ReadonlySet<string> {
 /** Whether a request comes before a record is logged. */
 function isOvertaken(logging: Promise<void>, arrival: Promise<void>): Promise<boolean> {
   return Promise.race([logging.then(() => false), arrival.then(() => true)])
-}
-
-/**
- * Once it is logged a batch counts, so that a failure here means a rebuild and not an error for its writers.
- * @param memory of its columns, which nobody looks at any more then; where anything fails it is left to the garbage collector
- */
-function applyLogged(prepared: PreparedWrite, memory: JoinedMemory): boolean {
-  try {
-    prepared.apply()
-    memory.release()
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** How many rows of an insert became what. */

@@ -106,7 +106,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
 
   /**
    * Reads as a structure does, with payloads of kind `bytes` in the place of its rows. A scan has fewer entries than were asked for where
-   * their payloads would not fit into one reply. Small gets and `getNext`s that name no traversal share dispatches.
+   * their payloads would not fit into one reply. Small gets, scans and `getNext`s that name no traversal share dispatches.
    * @param version the read version to read; what is there now without it
    * @throws WarpdexError also `VERSION_GONE`
    */

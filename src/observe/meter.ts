@@ -20,7 +20,7 @@ export type EngineEvent = (typeof ENGINE_EVENTS)[number]
 export interface EngineMeter {
   /** A request's turn in its index's queue came. */
   waited(milliseconds: number): void
-  /** Small gets went to the device together, the first of them after that time; one may be alone. */
+  /** Small reads went to the device together, the first of them after that time; one may be alone. */
   dispatched(gets: number, milliseconds: number): void
   /** The device answered a call. */
   computed(milliseconds: number): void

@@ -101,7 +101,7 @@ export class Meters implements EngineMeter {
   slowConsumers = 0
   /** Requests that are not answered, and their bytes with those of requests that are coming in, in all threads; set by whoever knows. */
   underWay: () => { readonly requests: number; readonly bytes: number } = () => ({ requests: 0, bytes: 0 })
-  /** Small gets, and the dispatches that they shared. */
+  /** Small gets, getNexts and scans, and the dispatches that they shared. */
   coalescedGets = 0
   sharedDispatches = 0
   /** Writes, and the log records that they shared. */

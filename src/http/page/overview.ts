@@ -119,7 +119,7 @@ function tilesOf({ history, traffic, server, indexes, unlisted }: ServerStatus):
 }
 
 function sharedText(gets: number, dispatches: number): string {
-  return dispatches === 0 ? 'no small gets' : `${amount(gets / dispatches)} small gets a dispatch`
+  return dispatches === 0 ? 'no small reads' : `${amount(gets / dispatches)} small reads a dispatch`
 }
 
 function sum(values: readonly number[]): number {

@@ -49,11 +49,11 @@ const PLANS: readonly PlotPlan[] = [
     isBinary: true,
   },
   {
-    title: 'Small gets a dispatch',
+    title: 'Small reads a dispatch',
     show: amount,
     lines: [
       {
-        label: 'gets',
+        label: 'reads',
         value: (at) => (at('dispatches') === 0 ? null : at('gets') / at('dispatches')),
       },
     ],
