@@ -1,3 +1,6 @@
+/** Bytes of a point in time. */
+const STAMP_BYTES = 8
+
 /**
  * Points in time on the device, by which measurements tell what recorded work takes there, without the host's part:
  * `Recorder.stamp` sets them, `Device.readClock` reads them.
@@ -6,13 +9,13 @@ export class Clock {
   readonly stamps: number
   readonly #querySet: GPUQuerySet
   /** One u64 of nanoseconds for each point, once they are made readable. */
-  readonly resolved: GPUBuffer
+  readonly #resolved: GPUBuffer
 
   /** @param stamps how many points in time it holds, at least one */
   constructor(device: GPUDevice, stamps: number) {
     this.stamps = stamps
     this.#querySet = device.createQuerySet({ type: 'timestamp', count: stamps })
-    this.resolved = device.createBuffer({
+    this.#resolved = device.createBuffer({
       size: stamps * STAMP_BYTES,
       usage: GPUBufferUsage.QUERY_RESOLVE | GPUBufferUsage.COPY_SRC,
     })
@@ -29,13 +32,22 @@ export class Clock {
 
   /** Makes the points readable. */
   resolve(encoder: GPUCommandEncoder): void {
-    encoder.resolveQuerySet(this.#querySet, 0, this.stamps, this.resolved, 0)
+    encoder.resolveQuerySet(this.#querySet, 0, this.stamps, this.#resolved, 0)
+  }
+
+  /** Where the points are once they are readable. */
+  get column(): { readonly buffer: GPUBuffer; readonly bytes: number } {
+    return { buffer: this.#resolved, bytes: this.stamps * STAMP_BYTES }
+  }
+
+  /** Nanoseconds from the first point to each of them. */
+  nanoseconds({ buffer, byteOffset }: Uint8Array): number[] {
+    const points = new BigUint64Array(buffer, byteOffset, this.stamps)
+    return Array.from(points, (point) => Number(point - points[0]!))
   }
 
   destroy(): void {
     this.#querySet.destroy()
-    this.resolved.destroy()
+    this.#resolved.destroy()
   }
 }
-
-export const STAMP_BYTES = 8

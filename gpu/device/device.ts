@@ -2,16 +2,17 @@ import { WarpdexError } from '../../protocol/errors.js'
 import { BufferPool } from '../memory/buffer-pool.js'
 import { HostCopies } from '../memory/host-copies.js'
 import { PagePool } from '../memory/page-pool.js'
-import { type DeviceMemory, type PageRun, placeToWrite } from '../memory/page-run.js'
+import type { DeviceMemory, PageRun } from '../memory/page-run.js'
 import { type DeviceColumn, Readback } from '../memory/readback.js'
 import { OWN_MEMORY, type ResultMemory } from '../memory/result-memory.js'
 import { Scratch } from '../memory/scratch.js'
 import type { SlabSort } from '../memory/slab.js'
 import { Staging } from '../memory/staging.js'
+import { Uploads } from '../memory/uploads.js'
 import type { SelectionCosts } from '../relational/selection/selection-types.js'
 import { type AdapterChoice, type AdapterFacts, type FoundAdapter, findAdapter } from './adapter.js'
 import { BufferMaker } from './buffer-maker.js'
-import { Clock, STAMP_BYTES } from './clock.js'
+import { Clock } from './clock.js'
 import { createPagePool, reserveFor, sparesFor } from './device-pages.js'
 import { IdleTime } from './idle-time.js'
 import type { Kernel } from './kernel.js'
@@ -39,11 +40,6 @@ const POOL_BYTES = { hardware: 16 * 2 ** 30, software: 512 * 2 ** 20 }
 
 /** `STORAGE`, `COPY_SRC` and `COPY_DST` of `GPUBufferUsage`; the globals of WebGPU exist only once an adapter was asked for. */
 const STORED = 0x80 | 0x4 | 0x8
-
-/** Columns of this size and more go up through staging buffers on GPUs; a CPU's `writeBuffer` is a copy already. */
-const STAGED_BYTES = 64 * 1024
-/** The same for columns that need a submission of their own for it. */
-const STAGED_ALONE_BYTES = 2 ** 20
 
 /**
  * The one owner of instance, adapter and device. It keeps all three referenced until `destroy`, because Dawn takes the
@@ -81,8 +77,7 @@ export class Device {
   readonly #scratch: BufferPool
   readonly #buffers: BufferMaker
   readonly #readback: Readback
-  /** Only where the device is a GPU. */
-  readonly #staging: Staging | undefined
+  readonly #uploads: Uploads
   /** Only where the CPU is the device. */
   readonly #pauses: PollingPauses | undefined
   readonly #direct: Lane
@@ -143,7 +138,8 @@ export class Device {
     })
     buffers.onShortage(() => this.pages.giveUp())
     this.#readback = new Readback(this, readback)
-    this.#staging = found.software ? undefined : new Staging(this, staging)
+    // Where the CPU is the device, `writeBuffer` is a copy already.
+    this.#uploads = new Uploads(this, found.software ? undefined : new Staging(this, staging))
     this.lost = this.#watchLoss()
   }
 
@@ -315,25 +311,7 @@ export class Device {
    * @param recorder what it records next sees the column; without one, all that is submitted later
    */
   upload(memory: DeviceMemory, column: Uint8Array, offset = 0, recorder?: Recorder): void {
-    const { byteLength } = column
-    if (this.#staging !== undefined && byteLength >= (recorder ? STAGED_BYTES : STAGED_ALONE_BYTES)) {
-      const by = recorder ?? this.record()
-      this.#staging.record(by, memory, offset, column)
-      if (recorder === undefined) by.submit()
-      return
-    }
-    const { buffer, offset: begin } = placeToWrite(memory)
-    const whole = byteLength & ~3
-    if (whole > 0) {
-      // Dawn sees no memory that threads share, and would end the process.
-      const own = column.buffer instanceof ArrayBuffer ? column : column.slice()
-      this.gpu.queue.writeBuffer(buffer, begin + offset, own as Uint8Array<ArrayBuffer>, 0, whole)
-    }
-    if (whole < byteLength) {
-      const tail = new Uint8Array(4)
-      tail.set(column.subarray(whole))
-      this.gpu.queue.writeBuffer(buffer, begin + offset + whole, tail)
-    }
+    this.#uploads.write(memory, column, offset, recorder)
   }
 
   /**
@@ -380,11 +358,8 @@ export class Device {
   async readClock(clock: Clock): Promise<number[]> {
     const recorder = this.record()
     recorder.resolve(clock)
-    const [column] = await this.submitAndRead(recorder, [
-      { buffer: clock.resolved, bytes: clock.stamps * STAMP_BYTES },
-    ])
-    const points = new BigUint64Array(column.buffer, column.byteOffset, clock.stamps)
-    return Array.from(points, (point) => Number(point - points[0]!))
+    const [column] = await this.submitAndRead(recorder, [clock.column])
+    return clock.nanoseconds(column!)
   }
 
   /**
