@@ -19,7 +19,7 @@ class Examples(WithServer):
     def setUp(self) -> None:
         # Names of the examples, which other runs may have left.
         with warpdex.connect(URL) as client:
-            for index in ("cities", "orders"):
+            for index in ("cities", "orders", "sessions"):
                 client.drop_index(index, if_exists=True)
             client.drop_relation("sales", if_exists=True)
 

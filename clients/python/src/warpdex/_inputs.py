@@ -29,6 +29,10 @@ class Blob(NamedTuple):
 
 #: A column of keys, or a list of single ones, which costs work for each.
 Keys = Union[Array, Blob, Iterable[Key]]
+#: Seconds since 1970 as `time.time()` tells them, by the server's clock, at which something expires; 0 for never.
+Expiry = float
+#: The same for all items, or one for each.
+Expiries = Union[Expiry, Iterable[Expiry], Array]
 #: One payload a key.
 Payloads = Union[Array, Blob, Iterable[Payload]]
 
@@ -237,3 +241,20 @@ def no_payload(info: IndexInfo) -> Payload:
     if info.payload_kind in ("u32", "u64"):
         return 0
     return "" if info.payload_width is None else bytes(info.payload_width)
+
+
+def expiry_column(expire_at: Expiries, count: int) -> Column:
+    """When each of `count` items expires, in milliseconds."""
+    what = "expire_at is seconds since 1970, such as time.time() + 60, or 0 for never"
+    try:
+        given = expire_at if isinstance(expire_at, (float, int, np.ndarray)) else list(expire_at)
+        seconds = np.asarray(given, np.float64)
+    except (TypeError, ValueError) as error:
+        raise bad_request(f"{what}: {error}") from error
+    if seconds.ndim > 0 and seconds.shape != (count,):
+        raise bad_request(f"{count} keys came with expire_at of shape {seconds.shape}")
+    if not ((seconds >= 0) & (seconds < 2**53 / 1000)).all():
+        raise bad_request(f"{what}, not {expire_at!r}")
+    # What is not never stays so, however early it is.
+    milliseconds = np.maximum(np.rint(seconds * 1000), seconds > 0)
+    return Column(np.broadcast_to(milliseconds, count).astype(DTYPES["u64"]))

@@ -48,15 +48,17 @@ class Client:
         payload_kind: str,
         *,
         unique: bool = False,
+        ttl: int | None = None,
         if_not_exists: bool = False,
         deadline: float | None = None,
         **layout: Any,
     ) -> Index:
         """
-        Creates an index. With `if_not_exists` an equal index that is there already is right. `layout` may have structure, layout, allocation,
+        Creates an index. With a `ttl` what it holds expires, by default so many seconds after its write (0 for never). With `if_not_exists`
+        an equal index that is there already is right. `layout` may have structure, layout, allocation,
         partitionLevels and linked, as docs/protocol.md has them. Raises `INDEX_EXISTS`.
         """
-        types = {"keyType": key_type, "payloadKind": payload_kind, "unique": unique}
+        types = {"keyType": key_type, "payloadKind": payload_kind, "unique": unique, "ttl": ttl}
         fields = {"index": name, **types, "ifNotExists": if_not_exists, **layout}
         await self._for_index(name, "createIndex", fields, deadline)
         return self.index(name)

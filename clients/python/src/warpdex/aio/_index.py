@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .. import _limits
 from .._columns import Column
-from .._inputs import Key, Keys, Payload, Payloads, number_column
+from .._inputs import Expiries, Expiry, Key, Keys, Payload, Payloads, number_column
 from .._kinds import COUNT, DELETE, EXPLAIN, GET, GET_ALL, INSERTS, NEXT, PREVIOUS
 from .._ranges import ranges_of, scan_call
 from .._snapshots import ReadVersion, version_of
@@ -108,19 +108,35 @@ class Index:
         entry: NextEntry | None = found[i]
         return entry
 
-    async def put(self, key: Key, payload: Payload, *, deadline: float | None = None) -> None:
-        """Puts a payload in the place of all that the key has."""
-        await self._rows.write_one(WriteOp.REPLACE, "put", key, payload, deadline)
+    async def put(
+        self,
+        key: Key,
+        payload: Payload,
+        *,
+        expire_at: Expiry | None = None,
+        deadline: float | None = None,
+    ) -> None:
+        """
+        Puts a payload in the place of all that the key has. In an index with a `ttl` it goes at `expire_at`, in seconds since 1970 by the
+        server's clock (0 for never), or else `ttl` seconds after its write.
+        """
+        await self._rows.write_one(WriteOp.REPLACE, "put", key, payload, deadline, expire_at)
 
     async def insert(
-        self, key: Key, payload: Payload, *, if_exists: str = "add", deadline: float | None = None
+        self,
+        key: Key,
+        payload: Payload,
+        *,
+        if_exists: str = "add",
+        expire_at: Expiry | None = None,
+        deadline: float | None = None,
     ) -> bool:
         """
         Adds a payload to those that the key has. In a unique index, and where `if_exists` is not `"add"`, a key that is there stays as it is;
-        with `"error"` that raises `KEY_EXISTS`. Returns whether the payload is stored.
+        with `"error"` that raises `KEY_EXISTS`. `expire_at` is as of `put`. Returns whether the payload is stored.
         """
         op = insert_op(if_exists, ("add", "keep", "error"))
-        code = await self._rows.write_one(op, "insert", key, payload, deadline)
+        code = await self._rows.write_one(op, "insert", key, payload, deadline, expire_at)
         if code == ResultCode.EXISTS and if_exists == "error":
             raise WarpdexError("KEY_EXISTS", f'key {key!r} is in index "{self.name}" already')
         return code != ResultCode.EXISTS
@@ -222,6 +238,7 @@ class Index:
         keys: Keys,
         payloads: Payloads,
         *,
+        expire_at: Expiries | None = None,
         strategy: str | None = None,
         resolution: str | None = None,
         deadline: float | None = None,
@@ -229,10 +246,11 @@ class Index:
         """
         Puts one payload a key in the place of all that the key has. A batch over the limits of a request goes out in several, one after the
         other, and ahead of all later requests to the index. Returns a result code for each item; raises `BatchError` where it goes out in
-        several requests, which says how many of the first items are stored.
+        several requests, which says how many of the first items are stored. `expire_at` is as of `put`, for all items or one for each.
         """
         options = {"strategy": strategy, "resolution": resolution}
-        return await self._rows.write_many(INSERTS["replace"], keys, payloads, deadline, **options)
+        kind = INSERTS["replace"]
+        return await self._rows.write_many(kind, keys, payloads, deadline, expire_at, **options)
 
     async def insert_many(
         self,
@@ -240,17 +258,19 @@ class Index:
         payloads: Payloads,
         *,
         if_exists: str = "add",
+        expire_at: Expiries | None = None,
         strategy: str | None = None,
         resolution: str | None = None,
         deadline: float | None = None,
     ) -> Codes:
         """
         Adds one payload a key, to those that the key has unless the index is unique: then, or with `if_exists="keep"`, a key that is there
-        stays as it is. Returns a result code for each item. Large batches go out as those of `put_many` do.
+        stays as it is. Returns a result code for each item. Large batches go out, and items expire, as those of `put_many` do.
         """
         insert_op(if_exists, ("add", "keep"))
         options = {"strategy": strategy, "resolution": resolution}
-        return await self._rows.write_many(INSERTS[if_exists], keys, payloads, deadline, **options)
+        kind = INSERTS[if_exists]
+        return await self._rows.write_many(kind, keys, payloads, deadline, expire_at, **options)
 
     async def delete_many(
         self,
@@ -266,7 +286,7 @@ class Index:
         Large batches go out as those of `put_many` do.
         """
         options = {"strategy": strategy, "resolution": resolution}
-        return await self._rows.write_many(DELETE, keys, payloads, deadline, **options)
+        return await self._rows.write_many(DELETE, keys, payloads, deadline, None, **options)
 
     async def delete_range(
         self,

@@ -9,10 +9,13 @@ import numpy as np
 
 from .._columns import Column
 from .._inputs import (
+    Expiries,
+    Expiry,
     Key,
     Keys,
     Payload,
     Payloads,
+    expiry_column,
     key_column,
     no_payload,
     payload_column,
@@ -53,7 +56,13 @@ class RowCalls:
         return await self._shared.call(info, kind, columns, until, version)
 
     async def write_one(
-        self, op: WriteOp, method: str, key: Key, payload: Payload | None, deadline: float | None
+        self,
+        op: WriteOp,
+        method: str,
+        key: Key,
+        payload: Payload | None,
+        deadline: float | None,
+        expire_at: Expiry | None = None,
     ) -> int:
         """Returns the result code. Raises `BAD_REQUEST` for NaN, which is no key."""
         info, until = await self._calls.begin(deadline)
@@ -63,6 +72,8 @@ class RowCalls:
             "keys": single_key(key, info, method),
             "payloads": payload_column(given, info, 1),
         }
+        if expire_at is not None:
+            columns["expireAt"] = expiry_column(expire_at, 1)
         codes, i = await self._shared.call(info, WRITE, columns, until)
         if codes[i] == ResultCode.REFUSED:
             raise bad_request(f"{key!r} is no key")
@@ -91,10 +102,13 @@ class RowCalls:
         keys: Keys,
         payloads: Payloads | None,
         deadline: float | None,
+        expire_at: Expiries | None = None,
         **options: Any,
     ) -> Codes:
         info, until = await self._calls.begin(deadline)
         columns = {"keys": key_column(keys, info)}
         if payloads is not None:
             columns["payloads"] = payload_column(payloads, info, columns["keys"].rows)
+        if expire_at is not None:
+            columns["expireAt"] = expiry_column(expire_at, columns["keys"].rows)
         return await self._calls.write(info, kind.call(columns, **options), until)
