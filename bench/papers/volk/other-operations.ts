@@ -18,7 +18,9 @@ export type Operation = 'inserts' | 'getNext'
 interface Tree {
   readonly tree: TreeCase
   readonly parts: Parts
-  readonly arena: Arena
+  arena: Arena
+  /** Has its keys and nothing else again, without what deleted ones have left. */
+  readonly plantAgain: () => Promise<void>
   /** Microseconds of a key of the last batch that was measured. */
   each: number
 }
@@ -102,9 +104,18 @@ async function plant(
   for (const tree of CASES) {
     const shape = { ...SHAPE, ...tree.layout }
     const parts = await partsFor(device, shape)
-    const arena = await orOmitted(() => insertedArena(device, shape, parts.writer, keys))
-    if (typeof arena === 'string') omitted[tree.name] = arena
-    else trees.push({ tree, parts, arena, each: 0 })
+    const filled = () => insertedArena(device, shape, parts.writer, keys)
+    const arena = await orOmitted(filled)
+    if (typeof arena === 'string') {
+      omitted[tree.name] = arena
+      continue
+    }
+    const plantAgain = async () => {
+      planted.arena.destroy()
+      planted.arena = await filled()
+    }
+    const planted: Tree = { tree, parts, arena, plantAgain, each: 0 }
+    trees.push(planted)
   }
   return { trees, omitted }
 }
@@ -113,21 +124,31 @@ async function plant(
 function insertion(workDone: () => Promise<unknown>, keys: number, added: KeyBlob): (tree: Tree) => Once {
   const count = added.offsets.length - 1
   const payloads = { bytes: numberedPayloads(1, keys, count), width: 4 }
-  return (tree) => async () => {
-    const { arena, parts } = tree
-    const plan = await planOf(tree)
-    const start = performance.now()
-    const prepared = await parts.writer.prepare(arena, { ops: WriteOp.insert, keys: added, payloads }, plan)
-    prepared.apply()
-    await workDone()
-    const microseconds = (performance.now() - start) * 1e3
-    const searched = { arena, keys: keys + count, plan: undefined }
-    const read = await parts.reads.operations.get.run(searched, { op: 'get' }, { keys: added, count })
-    compare(tree, read.payloads.bytes, payloads.bytes)
-    const removed = await parts.writer.prepare(arena, { ops: WriteOp.deleteKey, keys: added, payloads })
-    removed.apply()
-    await workDone()
-    return microseconds
+  return (tree) => {
+    /** Bytes that deleted keys have left. */
+    let left = 0
+    return async () => {
+      const { arena, parts } = tree
+      const plan = await planOf(tree)
+      const { usedBytes } = arena
+      const start = performance.now()
+      const prepared = await parts.writer.prepare(arena, { ops: WriteOp.insert, keys: added, payloads }, plan)
+      prepared.apply()
+      await workDone()
+      const microseconds = (performance.now() - start) * 1e3
+      const searched = { arena, keys: keys + count, plan: undefined }
+      const read = await parts.reads.operations.get.run(searched, { op: 'get' }, { keys: added, count })
+      compare(tree, read.payloads.bytes, payloads.bytes)
+      const removed = await parts.writer.prepare(arena, { ops: WriteOp.deleteKey, keys: added, payloads })
+      removed.apply()
+      await workDone()
+      left += arena.usedBytes - usedBytes
+      if (left > usedBytes / 4) {
+        await tree.plantAgain()
+        left = 0
+      }
+      return microseconds
+    }
   }
 }
 
