@@ -5,6 +5,15 @@ const FILES = ['nvidia-h200/relational.json']
 /** As the kept file names the kernels of a CTA join. */
 const MODULE = 'diamos/join'
 
+/** Threads and tuples of each that Table 3 of the paper has for an algorithm. */
+const PAPER_SHAPES: Readonly<Record<string, string>> = {
+  network: '512 × 4',
+  binarySearch: '512 × 1',
+  blockedSearch: '512 × 4',
+  hash: '512 × 4',
+  bruteForce: '512 × 2',
+}
+
 /** Operators of Figure 9, as their rows are called. */
 const OPERATORS = [
   ['SELECT of 10 %', 'SELECT 10 %, {}'],
@@ -52,8 +61,12 @@ export const RELATIONAL: readonly Table[] = [
       ['counting, µs', 'count'],
       ['writing, µs', 'write'],
       ['the whole JOIN, µs', 'all'],
+      ['microbenchmark, ns', 'with prefix sum, ns a result'],
+      ['matching, ns', 'matching, ns a result'],
     ],
     cell: (kept, algorithm, column) => {
+      if (column.endsWith('a result'))
+        return kept.show(`Table 3, ${algorithm}, ${PAPER_SHAPES[algorithm]}`, column)
       const row = `JOIN by ${algorithm}, u32 + u32, 2^24`
       if (column === 'all') return kept.show(row, 'µs')
       const kernel = column === 'write' ? 'write_matches' : 'count_matches'
