@@ -408,8 +408,12 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     })
   }
 
-  override async drop(leave?: (id: number) => Promise<void>): Promise<void> {
-    const dropped = super.drop(leave)
+  override async drop(leave = (id: number) => this.leaveStore(id)): Promise<void> {
+    const dropped = super.drop(async (id) => {
+      // Its log goes, too.
+      await this.#feed?.settled()
+      await leave(id)
+    })
     this.#wakeFeed()
     await dropped
     this.#expiry?.stop()
