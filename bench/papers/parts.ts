@@ -36,6 +36,7 @@ export async function measureParts<Part extends string, Kind extends Row>(
   let rows: (Kind & PartRow)[] = path === undefined ? [] : keptRows(path, adapter)
   const parts = chosenOf(evaluation, rows)
   for (const part of parts) {
+    console.log(`measuring ${part} (of ${parts.join(', ')})`)
     const measured = (await evaluation.measure(part)).map((row) => ({ ...row, part }))
     printTables(`${part} on ${adapter}`, measured)
     rows = all.flatMap((one) => (one === part ? measured : rows.filter((row) => row.part === one)))

@@ -127,12 +127,21 @@ function insertion(workDone: () => Promise<unknown>, keys: number, added: KeyBlo
   return (tree) => {
     /** Bytes that deleted keys have left. */
     let left = 0
-    return async () => {
+    const plantAgain = async () => {
+      await tree.plantAgain()
+      left = 0
+    }
+    const once = async (): Promise<number> => {
       const { arena, parts } = tree
       const plan = await planOf(tree)
       const { usedBytes } = arena
       const start = performance.now()
-      const prepared = await parts.writer.prepare(arena, { ops: WriteOp.insert, keys: added, payloads }, plan)
+      const prepare = () => parts.writer.prepare(arena, { ops: WriteOp.insert, keys: added, payloads }, plan)
+      const prepared = left === 0 ? await prepare() : await orOmitted(prepare)
+      if (typeof prepared === 'string') {
+        await plantAgain()
+        return once()
+      }
       prepared.apply()
       await workDone()
       const microseconds = (performance.now() - start) * 1e3
@@ -143,12 +152,10 @@ function insertion(workDone: () => Promise<unknown>, keys: number, added: KeyBlo
       removed.apply()
       await workDone()
       left += arena.usedBytes - usedBytes
-      if (left > usedBytes / 4) {
-        await tree.plantAgain()
-        left = 0
-      }
+      if (left > usedBytes / 4) await plantAgain()
       return microseconds
     }
+    return once
   }
 }
 
