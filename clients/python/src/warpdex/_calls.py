@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _limits
 from ._columns import DTYPES, OFFSETS, Array, Column, bits, join_columns, join_offsets, piece_ends
-from ._frames import DataRequest, Reply
+from ._frames import DataRequest, Envelope, Reply, encode_request
 from ._inputs import IndexInfo
 from .errors import WarpdexError
 from .results import RowsColumn, key_rows, payload_rows
@@ -22,6 +22,11 @@ _PART_UNIT = 8
 
 class DataCall(DataRequest):
     """A request for data that can be taken apart."""
+
+    def encode(self, info: IndexInfo, id: int = 0, deadline: int = 0) -> bytes:
+        """Its frame. The deadline is the milliseconds that are left for it, 0 for any."""
+        types = info.wire_key_type, info.wire_payload_type
+        return encode_request(self, Envelope(id, info.handle, info.generation, *types, deadline))
 
     def pick(self, rows: Array) -> DataCall:
         """The same for some of its rows."""

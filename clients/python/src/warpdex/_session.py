@@ -5,6 +5,8 @@ has a connection gives frames in and takes them out.
 
 from __future__ import annotations
 
+import itertools
+import math
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,15 +20,20 @@ HELLO_ID = 0
 # A read does no harm however often it is sent, but one that ends every connection must not go on for ever.
 _READ_SENDS = 4
 # How often other requests are sent.
-_SENDS = {
+_SENDS: dict[str, float] = {
     # Whether something was there before cannot be known after a loss, so these are for the caller to repeat.
     **dict.fromkeys(("createIndex", "dropIndex", "createRelation", "dropRelation"), 1),
     **dict.fromkeys(("createRelationIndex", "renameIndex", "swapIndexes", "backup"), 1),
     # A result ends with the connection that it was asked for on.
     **dict.fromkeys(("queryNext", "queryEnd"), 1),
     # A write is sent again once, under the same write id, so that the server applies it once.
-    **dict.fromkeys(("insert", "delete", "deleteRange", "write", "load", "append"), 2),
+    **dict.fromkeys(("insert", "delete", "deleteRange", "write", "load", "append", "batch"), 2),
+    # A feed goes on however often the connection is lost while it waits.
+    "watch": math.inf,
 }
+
+# Not of each client: so a snapshot of another client names nothing that this one has open.
+_versions = itertools.count(1)
 
 #: Told of an answer, or of why there is none.
 Settle = Callable[[Reply | WarpdexError], None]
@@ -39,7 +46,7 @@ class _Call:
     id: int
     frame: bytes
     #: How often it may still be sent.
-    sends: int
+    sends: float
     settle: Settle
 
 
@@ -59,7 +66,6 @@ class Session:
         self._send: Callable[[bytes], None] | None = None
         self._next_id = HELLO_ID + 1
         self._next_write_id = 1
-        self._next_version = 1
 
     def hello(self) -> bytes:
         """The first frame of a connection; the others follow when it is answered."""
@@ -83,9 +89,7 @@ class Session:
 
     def new_version(self) -> int:
         """A number for a read version that was not used before."""
-        version = self._next_version
-        self._next_version += 1
-        return version
+        return next(_versions)
 
     def start(self, op: str, encode: Callable[[int], bytes], settle: Settle) -> int:
         """

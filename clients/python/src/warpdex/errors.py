@@ -17,6 +17,10 @@ class WarpdexError(Exception):
         #: Which of several things it is about, from 0 on: of ``CONDITION_FAILED`` the condition.
         self.item = item
 
+    def again(self) -> WarpdexError:
+        """The same for one caller more: a traceback belongs to one."""
+        return WarpdexError(self.code, str(self), self.item)
+
 
 class BatchError(WarpdexError):
     """Why a write ended early that was sent in several requests. What was stored before stays."""

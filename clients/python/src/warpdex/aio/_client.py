@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from .._frames import encode_control
 from ._connection import Connection, ConnectOptions
 from ._index import Index
-from ._index_calls import IndexCalls
+from ._index_calls import IndexCalls, request_in_turn
 from ._relation import Relation
 from ._result import QueryResult, Tree, ask_query
 from ._snapshot import Snapshot
@@ -60,7 +58,7 @@ class Client:
         """
         types = {"keyType": key_type, "payloadKind": payload_kind, "unique": unique, "ttl": ttl}
         fields = {"index": name, **types, "ifNotExists": if_not_exists, **layout}
-        await self._for_index(name, "createIndex", fields, deadline)
+        await self._request("createIndex", fields, deadline, [name])
         return self.index(name)
 
     async def drop_index(
@@ -68,9 +66,8 @@ class Client:
     ) -> bool:
         """Drops an index with all that it holds. Returns whether it was there. Raises `UNKNOWN_INDEX`."""
         fields = {"index": name, "ifExists": if_exists}
-        reply = await self._for_index(name, "dropIndex", fields, deadline)
-        if name in self._calls:
-            self._calls[name].definition.forget()
+        reply = await self._request("dropIndex", fields, deadline, [name])
+        self._forget(name)
         return bool(reply["dropped"])
 
     async def rename_index(self, name: str, to: str, *, deadline: float | None = None) -> None:
@@ -141,25 +138,17 @@ class Client:
         Opens a moment of all indexes, after what was called before, for reads that name it as their option `snapshot`. It lasts until it is
         closed, or was not read for `seconds`: 60 by default, 3600 at most. Raises `OVERLOADED` where too many are open.
         """
-        until = self._connection.until(deadline)
         version = self._connection.session.new_version()
-        fields = {"op": "openVersion", "version": version, "seconds": seconds}
-        async with contextlib.AsyncExitStack() as turns:
-            for calls in list(self._calls.values()):
-                await calls.settled(until)
-                await turns.enter_async_context(calls.turn(until))
-            opened = self._connection.start(
-                "openVersion", lambda id: encode_control({"id": id, **fields}), until
-            )
-        await opened
+        fields = {"version": version, "seconds": seconds}
+        await self._request("openVersion", fields, deadline, list(self._calls))
         return Snapshot(self._connection, version)
 
     async def take_snapshot(
         self, name: str | None = None, *, deadline: float | None = None
     ) -> Sequence[Mapping[str, Any]]:
         """Has a snapshot of one index, or of all indexes and relations, written to disk, so that a restart need not replay their logs."""
-        fields = {"index": name}
-        reply = await self._for_index(name or "", "snapshot", fields, deadline)
+        names = [] if name is None else [name]
+        reply = await self._request("snapshot", {"index": name}, deadline, names)
         snapshots: Sequence[Mapping[str, Any]] = reply["snapshots"]
         return snapshots
 
@@ -212,27 +201,21 @@ class Client:
         self, op: str, name: str, field: str, other: str, deadline: float | None
     ) -> None:
         """A request that gives two names another meaning, after what was called on both before."""
-        if other in self._calls:
-            await self._calls[other].caught_up(self._connection.until(deadline))
-        await self._for_index(name, op, {"index": name, field: other}, deadline)
+        await self._request(op, {"index": name, field: other}, deadline, (name, other))
         for moved in (name, other):
-            if moved in self._calls:
-                self._calls[moved].definition.forget()
+            self._forget(moved)
+
+    def _forget(self, name: str) -> None:
+        """The name means another index from now on, or none."""
+        if name in self._calls:
+            self._calls[name].definition.forget()
 
     async def _request(
-        self, op: str, fields: Mapping[str, Any], deadline: float | None
+        self, op: str, fields: Mapping[str, Any], deadline: float | None, names: Iterable[str] = ()
     ) -> Mapping[str, Any]:
-        until = self._connection.until(deadline)
-        return (await self._connection.request(op, fields, until))[0]
-
-    async def _for_index(
-        self, name: str, op: str, fields: Mapping[str, Any], deadline: float | None
-    ) -> Mapping[str, Any]:
-        """Sends a request for an index after what was called on it before."""
-        calls = self._calls.get(name)
-        if calls is None:
-            return await self._request(op, fields, deadline)
-        return await calls.control(op, fields, deadline)
+        """Sends a request, and one for indexes of these names after what was called on them before."""
+        about = [self._calls[name] for name in names if name in self._calls]
+        return await request_in_turn(self._connection, about, op, fields, deadline)
 
 
 async def connect(url: str, **options: Any) -> Client:

@@ -167,7 +167,7 @@ class Connection:
         if future.done():
             return
         if isinstance(answer, WarpdexError):
-            future.set_exception(_again(answer))
+            future.set_exception(answer.again())
         else:
             future.set_result(answer)
 
@@ -286,8 +286,3 @@ class Connection:
 
 def _closed() -> WarpdexError:
     return WarpdexError("CANCELLED", "the client was closed")
-
-
-def _again(error: WarpdexError) -> WarpdexError:
-    """The same for one caller more: a traceback belongs to one."""
-    return WarpdexError(error.code, str(error))

@@ -27,7 +27,7 @@ from ..results import (
     ResultCode,
     ValuesPage,
 )
-from ._index_calls import Codes, IndexCalls
+from ._index_calls import Codes, IndexCalls, request_in_turn
 from ._load import Batch, LoadSource, bulk_load
 from ._ranges_page import RangesPage
 from ._row_calls import NO_COLUMNS, ReadAt, RowCalls
@@ -54,7 +54,9 @@ class Index:
 
     async def stats(self, *, deadline: float | None = None) -> Mapping[str, Any]:
         """Size of the index and its memory."""
-        fields = await self._calls.control("stats", {"index": self.name}, deadline)
+        about = {"index": self.name}
+        connection = self._calls.connection
+        fields = await request_in_turn(connection, [self._calls], "stats", about, deadline)
         stats: Mapping[str, Any] = fields["indexes"][0]
         return stats
 

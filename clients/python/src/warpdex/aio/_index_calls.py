@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .._calls import WRITES, Answer, DataCall, Part
-from .._frames import Envelope, Reply, encode_control, encode_request
+from .._frames import Reply, encode_control
 from .._inputs import IndexInfo
 from ..errors import BatchError, WarpdexError
 from ._connection import Connection
-from ._lane import Lane, Remembered
+from ._lane import Lane, Remembered, Turns
 
 Codes = npt.NDArray[np.uint8]
 
@@ -75,11 +75,25 @@ class IndexCalls:
             call = replace(call, write_id=self.connection.session.new_write_id())
 
         def encode(id: int) -> bytes:
-            left = self.connection.milliseconds_left(until)
-            types = info.wire_key_type, info.wire_payload_type
-            return encode_request(call, Envelope(id, info.handle, info.generation, *types, left))
+            return call.encode(info, id, self.connection.milliseconds_left(until))
 
         return self._start(call.op, encode, until, is_ahead)
+
+    async def run(
+        self,
+        info: IndexInfo,
+        start: Callable[[IndexInfo], asyncio.Future[Reply]],
+        until: float | None,
+    ) -> tuple[IndexInfo, Reply]:
+        """
+        The reply to a request, and of which index it is: one that is refused since the index is another one now is made again where that has
+        the same types.
+        """
+        while True:
+            try:
+                return info, await start(info)
+            except WarpdexError as error:
+                info = await self._like_successor(error, info, until)
 
     async def go_on(
         self, info: IndexInfo, reply: asyncio.Future[Reply], until: float | None
@@ -100,44 +114,6 @@ class IndexCalls:
             raise _changed(known, now)
         return now
 
-    async def control(
-        self, op: str, fields: Mapping[str, Any], deadline: float | None
-    ) -> Mapping[str, Any]:
-        """Sends a control request that means this index, after what was called on it before. Returns the reply's fields."""
-        until = self.connection.until(deadline)
-        await self.settled(until)
-        reply = await self._start(
-            op, lambda id: encode_control({"id": id, "op": op, **fields}), until
-        )
-        return reply.fields
-
-    async def caught_up(self, until: float | None) -> None:
-        """Waits until what was called before is sent."""
-        await self.settled(until)
-        reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.lane.push(lambda: None if reached.done() else reached.set_result(None))
-        await self.connection.bound(reached, until)
-
-    @contextlib.asynccontextmanager
-    async def turn(self, until: float | None) -> AsyncIterator[None]:
-        """While it lasts what was called before is sent, and what is called later waits."""
-        turn = self.connection.bound(self.lane.hold(), until)
-        try:
-            await turn
-            yield
-        finally:
-            if turn.done() and not turn.cancelled() and turn.exception() is None:
-                self.lane.release()
-
-    async def settled(self, until: float | None) -> None:
-        """Waits as calls do that wait for what the index is."""
-        try:
-            await self.definition.settled(until)
-        except WarpdexError as error:
-            # Others are told to the calls that need what they waited for.
-            if error.code == "DEADLINE_EXCEEDED":
-                raise
-
     def _start(
         self, op: str, encode: Callable[[int], bytes], until: float | None, is_ahead: bool = False
     ) -> asyncio.Future[Reply]:
@@ -149,7 +125,7 @@ class IndexCalls:
             try:
                 answer = self.connection.start(op, encode, None)
             except WarpdexError as error:
-                reply.set_exception(WarpdexError(error.code, str(error)))
+                reply.set_exception(error.again())
                 return
             answer.add_done_callback(lambda _: _pass_on(answer, reply))
             reply.add_done_callback(lambda _: answer.cancel())
@@ -172,13 +148,11 @@ class IndexCalls:
             try:
                 return Answer(info, await self._parts(info, started, until))
             except WarpdexError as error:
-                now = await self._successor(error, info, until)
                 # Places within a key, or between entries, are those of one index.
                 if "sequences" in call.columns or "tokens" in call.columns:
+                    now = await self._successor(error, info, until)
                     raise _changed(info, now, "; what was begun does not go on in it") from error
-                if not _same_types(info, now):
-                    raise _changed(info, now) from error
-            info = now
+                info = await self._like_successor(error, info, until)
             started = self._start_all(info, call.pieces, until)
 
     async def _parts(
@@ -208,44 +182,28 @@ class IndexCalls:
     ) -> Codes:
         """Sends a batch one piece after the other. Requests to the index that are made meanwhile wait until the last one is sent."""
         codes: list[Codes] = []
-        turn = self.connection.bound(self.lane.hold(), until)
-        is_held = True
+        turns = Turns(self.connection)
+        turns.take(self.lane)
         try:
-            await turn
+            await turns.come(until)
             for piece in pieces:
-                call = replace(piece, write_id=self.connection.session.new_write_id())
-                reply = self.start(info, call, until, is_ahead=True)
-                if piece is pieces[-1]:
-                    is_held = False
-                    self.lane.release()
                 if codes:
-                    part = Part(call, await self.go_on(info, reply, until))
-                    codes.append(Answer(info, [part]).numbers("codes", "u8"))
+                    started = self.start(info, piece, until, is_ahead=True)
+                    if piece is pieces[-1]:
+                        turns.leave()
+                    reply = await self.go_on(info, started, until)
                 else:
-                    answer = await self._first_piece(info, call, reply, until)
-                    info = answer.info
-                    codes.append(answer.numbers("codes", "u8"))
+                    # There is no batch yet that another index would break.
+                    send = partial(self.start, call=piece, until=until, is_ahead=True)
+                    info, reply = await self.run(info, send, until)
+                codes.append(Answer(info, [Part(piece, reply)]).numbers("codes", "u8"))
         except WarpdexError as error:
             # What was stored in an index that is no more has gone with it.
             stored = [] if error.code == "INDEX_CHANGED" else codes
             raise BatchError(error, np.concatenate([np.empty(0, np.uint8), *stored])) from error
         finally:
-            if is_held and turn.done() and not turn.cancelled() and turn.exception() is None:
-                self.lane.release()
+            turns.leave()
         return np.concatenate(codes)
-
-    async def _first_piece(
-        self, info: IndexInfo, call: DataCall, reply: asyncio.Future[Reply], until: float | None
-    ) -> Answer:
-        """Made again where the index is another one of the same types now; there is no batch yet that it would break."""
-        try:
-            return Answer(info, [Part(call, await reply)])
-        except WarpdexError as error:
-            now = await self._successor(error, info, until)
-            if not _same_types(info, now):
-                raise _changed(info, now) from error
-        call = replace(call, write_id=None)
-        return Answer(now, [Part(call, await self.start(now, call, until, is_ahead=True))])
 
     async def _open(self) -> IndexInfo:
         """Asked for ahead of what waits for a batch, which may have to wait for it."""
@@ -270,6 +228,44 @@ class IndexCalls:
         if (now.handle, now.generation) == (known.handle, known.generation):
             raise error
         return now
+
+    async def _like_successor(
+        self, error: WarpdexError, known: IndexInfo, until: float | None
+    ) -> IndexInfo:
+        """The same for what can be made again in an index of the same types. Raises `INDEX_CHANGED` for another one."""
+        now = await self._successor(error, known, until)
+        if not _same_types(known, now):
+            raise _changed(known, now) from error
+        return now
+
+
+async def request_in_turn(
+    connection: Connection,
+    indexes: Sequence[IndexCalls],
+    op: str,
+    fields: Mapping[str, Any],
+    deadline: float | None,
+) -> Mapping[str, Any]:
+    """Sends a control request after what was called on these indexes before, and ahead of what is called later. Returns the reply's fields."""
+    until = connection.until(deadline)
+    turns = Turns(connection)
+    try:
+        waiters = []
+        for calls in indexes:
+            if calls.definition.is_awaited:
+                waiters.append(calls.definition.get(until))
+                turns.take_behind(waiters[-1], calls.lane)
+            else:
+                turns.take(calls.lane)
+        # Why it did not come is told to the calls that need it.
+        await asyncio.gather(*waiters, return_exceptions=True)
+        await turns.come(until)
+        reply = connection.start(
+            op, lambda id: encode_control({"id": id, "op": op, **fields}), until
+        )
+    finally:
+        turns.leave()
+    return (await reply).fields
 
 
 def _pass_on(answer: asyncio.Future[Reply], reply: asyncio.Future[Reply]) -> None:

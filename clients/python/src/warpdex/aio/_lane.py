@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ..errors import WarpdexError
 from ._connection import Connection
@@ -16,7 +16,7 @@ T = TypeVar("T")
 class Lane:
     """
     Sends requests in the order of their calls where some do not leave at once: single keys that are being gathered leave before the
-    next request, and requests wait for a batch that leaves in pieces.
+    next request, and requests wait for a batch that leaves in pieces, or that is one of several indexes.
     """
 
     def __init__(self) -> None:
@@ -64,6 +64,43 @@ class Lane:
             self._waiting.popleft()()
 
 
+class Turns:
+    """
+    What takes turns on lanes, one on each: what was called before is sent before it, and what is called later waits until it leaves them.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._taken: list[tuple[Lane, asyncio.Future[None]]] = []
+        self._are_left = False
+
+    def take(self, lane: Lane) -> None:
+        if not self._are_left:
+            self._taken.append((lane, lane.hold()))
+
+    def take_behind(self, waiter: asyncio.Future[Any], lane: Lane) -> None:
+        """Takes a turn as a call does that waits for what the index is."""
+        if waiter.done():
+            self.take(lane)
+        else:
+            waiter.add_done_callback(lambda _: self.take(lane))
+
+    async def come(self, until: float | None) -> None:
+        """Waits until all have come that are taken."""
+        for _, turn in self._taken:
+            await self._connection.bound(turn, until)
+
+    def leave(self) -> None:
+        """May be called more than once."""
+        self._are_left = True
+        for lane, turn in self._taken:
+            if not turn.done():
+                turn.cancel()
+            elif not turn.cancelled() and turn.exception() is None:
+                lane.release()
+        self._taken.clear()
+
+
 class Remembered(Generic[T]):
     """
     What is asked for once and shared by all calls that need it, until it is forgotten or could not be had. Calls that wait for it go on in
@@ -77,19 +114,20 @@ class Remembered(Generic[T]):
         self._ask = ask
         self._waiting: deque[asyncio.Future[T]] = deque()
 
-    async def get(self, until: float | None) -> T:
-        if self.known is not None:
-            return self.known
+    def get(self, until: float | None) -> asyncio.Future[T]:
+        """Done at once where the answer is known."""
         waiter: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        if self.known is not None:
+            waiter.set_result(self.known)
+            return waiter
         self._waiting.append(waiter)
         if len(self._waiting) == 1:
             self._connection.spawn(self._answer())
-        return await self._connection.bound(waiter, until)
+        return self._connection.bound(waiter, until)
 
-    async def settled(self, until: float | None) -> None:
-        """Waits as calls do that wait for the answer, if some do."""
-        if self._waiting:
-            await self.get(until)
+    @property
+    def is_awaited(self) -> bool:
+        return bool(self._waiting)
 
     def forget(self) -> None:
         self.known = None
@@ -102,7 +140,7 @@ class Remembered(Generic[T]):
             waiting, self._waiting = self._waiting, deque()
             for waiter in waiting:
                 if not waiter.done():
-                    waiter.set_exception(WarpdexError(error.code, str(error)))
+                    waiter.set_exception(error.again())
             return
         told = 0
         while told < len(self._waiting):

@@ -37,7 +37,7 @@ class _Gathered:
     def fail(self, error: WarpdexError) -> None:
         for waiter in self.waiting:
             if not waiter.done():
-                waiter.set_exception(WarpdexError(error.code, str(error)))
+                waiter.set_exception(error.again())
 
 
 class SharedCalls:
