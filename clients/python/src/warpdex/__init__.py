@@ -16,7 +16,7 @@ from ._blocking import (
 )
 from ._inputs import Blob
 from ._rows import ColumnBatch
-from .aio import Batch, ConnectOptions, ScanOptions
+from .aio import Batch, ConnectOptions, RowBatch, ScanOptions
 from .errors import BatchError, LoadCounts, LoadError, WarpdexError
 from .results import (
     Entry,
@@ -52,6 +52,7 @@ __all__ = [
     "RangesPage",
     "Relation",
     "ResultCode",
+    "RowBatch",
     "Rows",
     "Scan",
     "ScanOptions",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from types import TracebackType
+from collections.abc import Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 from . import aio
+from ._closing import Closing
 from ._columns import Array
-from ._inputs import Key, Keys, Payload
 from ._rows import ColumnBatch
-from ._runner import Blocking, Runner, blocking, iterating
+from ._runner import Blocking, Runner, blocking, iterating, standing
 from ._snapshots import ReadVersion
+from .aio._write_batch import Gathering
 from .results import KeysPage, Page, RowsColumn, ValuesPage
 
 P = TypeVar("P", bound="Page | KeysPage | ValuesPage")
@@ -64,28 +64,12 @@ class RangesPage(Blocking):
         return None if page is None else RangesPage(self._runner, page)
 
 
-class WriteBatch(Blocking):
-    """As `aio.WriteBatch`: an ordered mix of writes, which is applied as a whole by `write()`."""
+class WriteBatch(Gathering, Blocking):
+    """As `aio.WriteBatch`: an ordered mix of writes to one index, and what is expected of it."""
 
-    _own: aio.WriteBatch
-
-    def __len__(self) -> int:
-        return len(self._own)
-
-    def put(self, key: Key, payload: Payload) -> WriteBatch:
-        """Puts a payload in the place of all that the key has."""
-        self._own.put(key, payload)
-        return self
-
-    def insert(self, key: Key, payload: Payload, *, if_exists: str = "add") -> WriteBatch:
-        """Adds a payload as `Index.insert_many` does."""
-        self._own.insert(key, payload, if_exists=if_exists)
-        return self
-
-    def delete(self, key: Key, *, payload: Payload | None = None) -> WriteBatch:
-        """Deletes all payloads of the key or, with `payload`, those that equal it."""
-        self._own.delete(key, payload=payload)
-        return self
+    def __init__(self, runner: Runner, own: aio.WriteBatch) -> None:
+        super().__init__(runner, own)
+        self.part = own.part
 
     write = blocking(aio.WriteBatch.write)
 
@@ -121,29 +105,11 @@ class Index(Blocking):
     count_ranges = blocking(aio.Index.count_ranges)
     delete_range = blocking(aio.Index.delete_range)
     bulk_load = blocking(aio.Index.bulk_load)
-
-    def batch(self) -> WriteBatch:
-        """An ordered mix of writes, which is applied as a whole by its `write()`."""
-        return WriteBatch(self._runner, self._own.batch())
-
-    def entries(self, **options: Any) -> Scan[Page]:
-        """Keys and payloads in the order of the keys; options are those of `ScanOptions`."""
-        return Scan(self._runner, self._own.entries(**options))
-
-    def keys(self, **options: Any) -> Scan[KeysPage]:
-        """As `entries`, without their payloads: each key as often as it has payloads."""
-        return Scan(self._runner, self._own.keys(**options))
-
-    def values(self, **options: Any) -> Scan[ValuesPage]:
-        """As `entries`, without their keys."""
-        return Scan(self._runner, self._own.values(**options))
-
-    def ranges(
-        self, *, limit: int, from_: Keys | None = None, to: Keys | None = None, **options: Any
-    ) -> RangesPage:
-        """The first entries, up to `limit` of each, of many ranges, as `aio.Index.ranges`."""
-        page = self._runner.run(self._own.ranges(limit=limit, from_=from_, to=to, **options))
-        return RangesPage(self._runner, page)
+    batch = standing(aio.Index.batch, WriteBatch)
+    entries = standing(aio.Index.entries, Scan[Page])
+    keys = standing(aio.Index.keys, Scan[KeysPage])
+    values = standing(aio.Index.values, Scan[ValuesPage])
+    ranges = blocking(aio.Index.ranges, RangesPage)
 
 
 class Relation(Blocking):
@@ -158,9 +124,13 @@ class Relation(Blocking):
     definition = blocking(aio.Relation.definition)
     stats = blocking(aio.Relation.stats)
     append = blocking(aio.Relation.append)
-    create_index = blocking(aio.Relation.create_index)
+    create_index = blocking(aio.Relation.create_index, Index)
     read = blocking(aio.Relation.read)
     pages = iterating(aio.Relation.pages)
+
+    def batch(self, rows: Any) -> aio.RowBatch:
+        """Rows to be added by `Client.write` together with other writes, as `aio.Relation.batch`."""
+        return self._own.batch(rows)
 
 
 class QueryResult(Blocking):
@@ -178,7 +148,7 @@ class QueryResult(Blocking):
     keep = blocking(aio.QueryResult.keep)
 
 
-class Snapshot(ReadVersion):
+class Snapshot(ReadVersion, Closing):
     __doc__ = ReadVersion.__doc__
 
     def __init__(self, runner: Runner, own: aio.Snapshot) -> None:
@@ -192,19 +162,8 @@ class Snapshot(ReadVersion):
         if self._runner.is_open:
             self._runner.run(self._own.close())
 
-    def __enter__(self) -> Snapshot:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
-class Client(Blocking):
+class Client(Blocking, Closing):
     """
     As `aio.Client`: a server's client, of which any number of threads may make calls at a time. Methods wait for their answer; those of
     several threads are under way together.
@@ -212,16 +171,23 @@ class Client(Blocking):
 
     _own: aio.Client
 
+    index = standing(aio.Client.index, Index)
+    create_index = blocking(aio.Client.create_index, Index)
     drop_index = blocking(aio.Client.drop_index)
     list_indexes = blocking(aio.Client.list_indexes)
+    relation = standing(aio.Client.relation, Relation)
+    create_relation = blocking(aio.Client.create_relation, Relation)
     drop_relation = blocking(aio.Client.drop_relation)
     list_relations = blocking(aio.Client.list_relations)
     rename_index = blocking(aio.Client.rename_index)
     swap_indexes = blocking(aio.Client.swap_indexes)
     stats = blocking(aio.Client.stats)
+    write = blocking(aio.Client.write)
+    snapshot = blocking(aio.Client.snapshot, Snapshot)
     take_snapshot = blocking(aio.Client.take_snapshot)
     back_up = blocking(aio.Client.back_up)
     calibration = blocking(aio.Client.calibration)
+    query = standing(aio.Client.query, QueryResult)
     explain_query = blocking(aio.Client.explain_query)
 
     @property
@@ -229,54 +195,11 @@ class Client(Blocking):
         """What the server said of itself when the connection was last made."""
         return self._own.server
 
-    def index(self, name: str) -> Index:
-        """An index by name. Nothing is sent: the first call on it says whether it exists."""
-        return Index(self._runner, self._own.index(name))
-
-    def create_index(self, name: str, key_type: str, payload_kind: str, **options: Any) -> Index:
-        """Creates an index, as `aio.Client.create_index`."""
-        return Index(
-            self._runner,
-            self._runner.run(self._own.create_index(name, key_type, payload_kind, **options)),
-        )
-
-    def snapshot(self, *, seconds: float | None = None, deadline: float | None = None) -> Snapshot:
-        """Opens a moment of all indexes for reads that name it, as `aio.Client.snapshot`."""
-        own = self._runner.run(self._own.snapshot(seconds=seconds, deadline=deadline))
-        return Snapshot(self._runner, own)
-
-    def relation(self, name: str) -> Relation:
-        """A relation by name. Nothing is sent: the first call on it says whether it exists."""
-        return Relation(self._runner, self._own.relation(name))
-
-    def create_relation(
-        self, name: str, columns: Mapping[str, str] | Sequence[Mapping[str, Any]], **options: Any
-    ) -> Relation:
-        """Creates a relation, as `aio.Client.create_relation`."""
-        return Relation(
-            self._runner, self._runner.run(self._own.create_relation(name, columns, **options))
-        )
-
-    def query(self, query: Mapping[str, Any], *, deadline: float | None = None) -> QueryResult:
-        """A query over relations, as `aio.Client.query`."""
-        return QueryResult(self._runner, self._own.query(query, deadline=deadline))
-
     def close(self, *, now: bool = False) -> None:
         """Closes the client, after all calls are answered that were made before; with `now` they fail with `CANCELLED`."""
         if self._runner.is_open:
             self._runner.run(self._own.close(now=now))
             self._runner.close()
-
-    def __enter__(self) -> Client:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def connect(url: str, **options: Any) -> Client:

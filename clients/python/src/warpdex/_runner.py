@@ -6,9 +6,12 @@ import asyncio
 import functools
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+
+from .errors import WarpdexError
 
 A = TypeVar("A")
+B = TypeVar("B")
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -22,6 +25,9 @@ class Runner:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
+        if not self.is_open:
+            work.close()
+            raise WarpdexError("CANCELLED", "the client was closed")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -39,16 +45,17 @@ class Runner:
         async def end() -> None:
             await items.aclose()  # type: ignore[attr-defined]
 
-        try:
-            while True:
-                try:
-                    item = self.run(following())
-                except StopAsyncIteration:
-                    return
+        while True:
+            try:
+                item = self.run(following())
+            except StopAsyncIteration:
+                return
+            try:
                 yield item
-        finally:
-            if self.is_open:
-                self.run(end())
+            except GeneratorExit:
+                if self.is_open:
+                    self.run(end())
+                raise
 
     @property
     def is_open(self) -> bool:
@@ -68,14 +75,38 @@ class Blocking:
         self._own = own
 
 
+@overload
 def blocking(
     method: Callable[Concatenate[A, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[Any, P], T]:
-    """A method that waits for what the asynchronous one gives."""
+    ...
 
-    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        answer: T = self._runner.run(method(self._own, *args, **kwargs))
-        return answer
+
+@overload
+def blocking(
+    method: Callable[Concatenate[A, P], Coroutine[Any, Any, T]], kind: Callable[[Runner, T], B]
+) -> Callable[Concatenate[Any, P], B]:
+    ...
+
+
+def blocking(method: Any, kind: Any = None) -> Any:
+    """A method that waits for what the asynchronous one gives; an object of a kind stands for that in a blocking program."""
+
+    def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        answer = self._runner.run(method(self._own, *args, **kwargs))
+        return answer if kind is None else kind(self._runner, answer)
+
+    functools.update_wrapper(call, method)
+    return call
+
+
+def standing(
+    method: Callable[Concatenate[A, P], T], kind: Callable[[Runner, T], B]
+) -> Callable[Concatenate[Any, P], B]:
+    """A method that sends nothing: an object of a kind stands for what it gives."""
+
+    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> B:
+        return kind(self._runner, method(self._own, *args, **kwargs))
 
     functools.update_wrapper(call, method)
     return call

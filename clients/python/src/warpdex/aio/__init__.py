@@ -5,7 +5,7 @@ from ._connection import ConnectOptions
 from ._index import Index
 from ._load import Batch
 from ._ranges_page import RangesPage
-from ._relation import Relation
+from ._relation import Relation, RowBatch
 from ._result import QueryResult
 from ._scan import Scan, ScanOptions
 from ._snapshot import Snapshot
@@ -19,6 +19,7 @@ __all__ = [
     "QueryResult",
     "RangesPage",
     "Relation",
+    "RowBatch",
     "Scan",
     "ScanOptions",
     "Snapshot",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
+from .._closing import AsyncClosing
+from ..errors import bad_request
+from ._atomic_write import BatchPart, PartResult, write_parts
 from ._connection import Connection, ConnectOptions
 from ._index import Index
 from ._index_calls import IndexCalls, request_in_turn
@@ -14,7 +16,15 @@ from ._result import QueryResult, Tree, ask_query
 from ._snapshot import Snapshot
 
 
-class Client:
+class Batched(Protocol):
+    """A batch of an index, or rows of a relation."""
+
+    @property
+    def part(self) -> BatchPart:
+        ...
+
+
+class Client(AsyncClosing):
     """
     A server's client. Any number of calls may be under way; those to one index are carried out in the order in which they begin. After a lost
     connection it connects again: reads are sent again, writes once more under the same write id (which the server applies once), and
@@ -41,6 +51,7 @@ class Client:
 
     async def create_index(
         self,
+        /,
         name: str,
         key_type: str,
         payload_kind: str,
@@ -92,7 +103,9 @@ class Client:
 
     def relation(self, name: str) -> Relation:
         """A relation by name. Nothing is sent: the first call on it says whether it exists."""
-        return self._relations.setdefault(name, Relation(self._connection, name))
+        if name not in self._relations:
+            self._relations[name] = Relation(self._connection, name, self.index)
+        return self._relations[name]
 
     async def create_relation(
         self,
@@ -130,6 +143,28 @@ class Client:
     async def stats(self, *, deadline: float | None = None) -> Mapping[str, Any]:
         """Figures of the server, its indexes and its relations."""
         return await self._request("stats", {}, deadline)
+
+    async def write(
+        self,
+        batches: Sequence[Batched],
+        *,
+        strategy: str | None = None,
+        resolution: str | None = None,
+        deadline: float | None = None,
+    ) -> list[PartResult]:
+        """
+        Writes batches of several indexes, and rows of relations, all or none, and only if all is as they expect: nobody ever sees a part of it.
+        They go out in one request, and each index or relation has one of them, as `index.batch()` and `relation.batch(rows)` give them. Returns
+        for each its result codes, or the numbers of its rows. Raises `CONDITION_FAILED` where a key is not as expected: `item` of the error
+        is the number of the `expect` among all.
+        """
+        if not isinstance(batches, Sequence) or not all(hasattr(one, "part") for one in batches):
+            raise bad_request(
+                f"write takes a list of batches, as index.batch() and relation.batch(rows) give them, not {batches!r}"
+            )
+        traversal = {"strategy": strategy, "resolution": resolution}
+        until = self._connection.until(deadline)
+        return await write_parts([batch.part for batch in batches], traversal, until)
 
     async def snapshot(
         self, *, seconds: float | None = None, deadline: float | None = None
@@ -185,17 +220,6 @@ class Client:
         for calls in self._calls.values():
             calls.lane.flush()
         await self._connection.close(now)
-
-    async def __aenter__(self) -> Client:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     async def _move(
         self, op: str, name: str, field: str, other: str, deadline: float | None

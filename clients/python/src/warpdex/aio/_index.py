@@ -15,7 +15,7 @@ from .._inputs import Expiries, Expiry, Key, Keys, Payload, Payloads, number_col
 from .._kinds import COUNT, DELETE, EXPLAIN, GET, GET_ALL, INSERTS, NEXT, PREVIOUS
 from .._ranges import ranges_of, scan_call
 from .._snapshots import ReadVersion, version_of
-from .._writes import WriteOp, insert_op
+from .._writes import UNSET, WriteOp, insert_op
 from ..errors import LoadCounts, WarpdexError, bad_request
 from ..results import (
     GetAllResult,
@@ -144,10 +144,10 @@ class Index:
         return code != ResultCode.EXISTS
 
     async def delete(
-        self, key: Key, *, payload: Payload | None = None, deadline: float | None = None
+        self, key: Key, *, payload: Payload = UNSET, deadline: float | None = None
     ) -> bool:
         """Deletes all payloads of a key or, with `payload`, those that equal it. Returns whether there were any."""
-        op = WriteOp.DELETE_KEY if payload is None else WriteOp.DELETE_PAYLOAD
+        op = WriteOp.DELETE_KEY if payload is UNSET else WriteOp.DELETE_PAYLOAD
         return (
             await self._rows.write_one(op, "delete", key, payload, deadline) == ResultCode.DELETED
         )
@@ -328,18 +328,18 @@ class Index:
         load = bulk_load(self._calls, batches, INSERTS[if_exists].mode, on_progress, deadline)
         return await self._calls.connection.during(load)
 
-    def entries(self, **options: Any) -> Scan[Page]:
+    def entries(self, /, **options: Any) -> Scan[Page]:
         """
         Keys and payloads in the order of the keys, those of one key in the order in which they were inserted; options are those of
         `ScanOptions`.
         """
         return Scan(self._calls, ENTRIES, ScanOptions(**options))
 
-    def keys(self, **options: Any) -> Scan[KeysPage]:
+    def keys(self, /, **options: Any) -> Scan[KeysPage]:
         """As `entries`, without their payloads: each key as often as it has payloads."""
         return Scan(self._calls, KEYS, ScanOptions(**options))
 
-    def values(self, **options: Any) -> Scan[ValuesPage]:
+    def values(self, /, **options: Any) -> Scan[ValuesPage]:
         """As `entries`, without their keys."""
         return Scan(self._calls, VALUES, ScanOptions(**options))
 

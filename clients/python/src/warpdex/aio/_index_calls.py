@@ -22,7 +22,7 @@ Codes = npt.NDArray[np.uint8]
 
 # After these the index is opened anew: a handle means nothing once its index is dropped, and who may not see all names is not told
 # whether it does.
-_REOPENING = ("INDEX_CHANGED", "UNKNOWN_INDEX", "UNAUTHORISED")
+REOPENING = ("INDEX_CHANGED", "UNKNOWN_INDEX", "UNAUTHORISED")
 
 
 class _Started(NamedTuple):
@@ -220,7 +220,7 @@ class IndexCalls:
         self, error: WarpdexError, known: IndexInfo, until: float | None
     ) -> IndexInfo:
         """What the index is now. Raises the error where it is not for that."""
-        if error.code not in _REOPENING:
+        if error.code not in REOPENING:
             raise error
         if self.definition.known == known:
             self.definition.forget()

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from .. import _limits
 from .._columns import Array
-from .._frames import WireColumn
+from .._frames import WireColumn, encode_control
 from .._relations import Cells, batches, cells_of, join_cells, pack_rows, sections_of
 from .._rows import ColumnBatch
 from ..errors import WarpdexError
 from ._connection import Connection
+from ._index import Index
 from ._lane import Remembered
 
 _DEFINITION_ERRORS = ("UNKNOWN_RELATION", "BAD_REQUEST")
@@ -20,9 +22,11 @@ _DEFINITION_ERRORS = ("UNKNOWN_RELATION", "BAD_REQUEST")
 class Relation:
     """A relation of the server: rows in columns. `deadline` of a method is in seconds."""
 
-    def __init__(self, connection: Connection, name: str) -> None:
+    def __init__(self, connection: Connection, name: str, index_of: Callable[[str], Index]) -> None:
         self.name = name
         self._connection = connection
+        #: Gives an index of the client by its name.
+        self._index_of = index_of
         self._definition = Remembered(connection, self._stats)
 
     def forget(self) -> None:
@@ -48,7 +52,7 @@ class Relation:
         """
         until = self._connection.until(deadline)
         stats = await self._definition.get(until)
-        types = {column["name"]: column["type"] for column in stats["columns"]}
+        types = _types(stats)
         count, columns = pack_rows(rows, types)
         first, stored = None, 0
         for size, part in batches(count, columns):
@@ -59,6 +63,10 @@ class Relation:
             stored += reply["rows"]
         return range(first or 0, (first or 0) + stored)
 
+    def batch(self, rows: Any) -> RowBatch:
+        """Rows as `append` takes them, to be added by `Client.write` together with other writes, in one request."""
+        return RowBatch(RowPart(self._connection, self.name, self._definition, rows))
+
     async def create_index(
         self,
         name: str,
@@ -68,16 +76,15 @@ class Relation:
         if_not_exists: bool = False,
         deadline: float | None = None,
         **layout: Any,
-    ) -> bool:
+    ) -> Index:
         """
         Creates an index over columns, with the rows that are there and those that are going to be appended. Its keys are the values of one
-        column, or tuples of those of several, and its payloads numbers of rows. Returns whether it was made now.
+        column, or tuples of those of several, and its payloads numbers of rows. With `if_not_exists` an equal index that is there already is
+        right. Raises `INDEX_EXISTS`.
         """
         fields = {"index": name, "columns": list(columns), "ifNotExists": if_not_exists, **layout}
-        reply, _ = await self._request(
-            "createRelationIndex", fields, self._connection.until(deadline)
-        )
-        return bool(reply["created"])
+        await self._request("createRelationIndex", fields, self._connection.until(deadline))
+        return self._index_of(name)
 
     async def read(
         self,
@@ -148,3 +155,50 @@ class Relation:
             if error.code in _DEFINITION_ERRORS:
                 self.forget()
             raise
+
+
+class RowPart:
+    """Rows for a relation, as part of a batch."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        relation: str,
+        definition: Remembered[Mapping[str, Any]],
+        rows: Any,
+    ) -> None:
+        self.connection = connection
+        self.index = None
+        self.lane = None
+        self._relation = relation
+        self._definition = definition
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return 0
+
+    def learn(self, until: float | None) -> asyncio.Future[Mapping[str, Any]]:
+        return self._definition.get(until)
+
+    async def learn_again(self, error: WarpdexError, known: Any, until: float | None) -> Any:
+        if error.code in _DEFINITION_ERRORS:
+            self._definition.forget()
+        return known
+
+    def frames(self, known: Mapping[str, Any], traversal: Mapping[str, Any]) -> list[bytes]:
+        types = _types(known)
+        count, columns = pack_rows(self._rows, types)
+        about = {"id": 0, "op": "append", "relation": self._relation}
+        fields = {**about, "rows": count, "columns": list(columns)}
+        return [encode_control(fields, sections_of(columns, types))]
+
+
+class RowBatch:
+    """Rows for one relation, which `Client.write` writes."""
+
+    def __init__(self, part: RowPart) -> None:
+        self.part = part
+
+
+def _types(definition: Mapping[str, Any]) -> dict[str, str]:
+    return {column["name"]: column["type"] for column in definition["columns"]}

@@ -60,11 +60,11 @@ class RowCalls:
         op: WriteOp,
         method: str,
         key: Key,
-        payload: Payload | None,
+        payload: Payload,
         deadline: float | None,
         expire_at: Expiry | None = None,
     ) -> int:
-        """Returns the result code. Raises `BAD_REQUEST` for NaN, which is no key."""
+        """Returns the result code. Raises `BAD_REQUEST` where something is to be stored under NaN, which is no key."""
         info, until = await self._calls.begin(deadline)
         given: Any = [no_payload(info) if op == WriteOp.DELETE_KEY else payload]
         columns = {
@@ -75,7 +75,8 @@ class RowCalls:
         if expire_at is not None:
             columns["expireAt"] = expiry_column(expire_at, 1)
         codes, i = await self._shared.call(info, WRITE, columns, until)
-        if codes[i] == ResultCode.REFUSED:
+        is_stored = op not in (WriteOp.DELETE_KEY, WriteOp.DELETE_PAYLOAD)
+        if codes[i] == ResultCode.REFUSED and is_stored:
             raise bad_request(f"{key!r} is no key")
         return int(codes[i])
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-
+from .._closing import AsyncClosing
 from .._snapshots import ReadVersion
 from ._connection import Connection
 
 
-class Snapshot(ReadVersion):
+class Snapshot(ReadVersion, AsyncClosing):
     __doc__ = ReadVersion.__doc__
 
     def __init__(self, connection: Connection, version: int) -> None:
@@ -20,14 +19,3 @@ class Snapshot(ReadVersion):
         if not self.is_closed:
             self.is_closed = True
             await self._connection.close_version(self.version)
-
-    async def __aenter__(self) -> Snapshot:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
