@@ -1,5 +1,6 @@
-import { countOf, joinColumns } from './columns.js'
+import { asBytes, type Column, countOf, joinColumns } from './columns.js'
 import { toWarpdexError, WarpdexError } from './errors.js'
+import { BY_TTL } from './types.js'
 import { cutPieces, itemBytes, type PieceLimits, type WriteItems } from './write-pieces.js'
 
 /** What became of rows that were loaded. */
@@ -137,10 +138,18 @@ export async function* loadParts(
 function joinItems(parts: readonly WriteItems[]): WriteItems {
   if (parts.length === 1) return parts[0]
   const payloads = parts.flatMap((part) => (part.payloads === undefined ? [] : [part.payloads]))
+  const areTimed = parts.some(({ expireAt }) => expireAt !== undefined)
   return {
     keys: joinColumns(parts.map(({ keys }) => keys)),
     payloads: payloads.length === 0 ? undefined : joinColumns(payloads),
+    expireAt: areTimed
+      ? joinColumns(parts.map(({ keys, expireAt }) => expireAt ?? allByTtl(countOf(keys))))
+      : undefined,
   }
+}
+
+function allByTtl(count: number): Column {
+  return { bytes: asBytes(new BigUint64Array(count).fill(BY_TTL)), width: 8 }
 }
 
 function sum(one: LoadCounts, other: LoadCounts): LoadCounts {

@@ -40,10 +40,12 @@ export interface Conditions {
 
 /** When items of a write expire. */
 export interface Expiries {
-  /** Milliseconds since 1970, u64, or 0 for never: one an item, or one for all. */
+  /** Milliseconds since 1970, u64, 0 for never, or `BY_TTL`: one an item, or one for all. */
   readonly times: Uint8Array
-  /** The earliest of them; infinite where nothing expires. */
+  /** The earliest that is known; infinite where there is none. */
   readonly first: number
+  /** Whether there may be any `BY_TTL` among them. */
+  readonly byTtl?: boolean | undefined
 }
 
 /** Items of a write batch, and when they expire where the write says so. */
@@ -93,6 +95,9 @@ function requirePayloads(
   throw badRequest(`column "payloads" has ${cuts.length - 1} rows; ${count} are needed, one an item`)
 }
 
+/** Each word of `BY_TTL`. */
+const ALL_ONES = 0xffffffff
+
 /** @throws WarpdexError `BAD_REQUEST`, also for an index that was not made for that */
 function requireExpiries({ bytes }: WireColumn, { name, ttl }: IndexDefinition, count: number): Expiries {
   if (ttl === undefined) {
@@ -104,13 +109,18 @@ function requireExpiries({ bytes }: WireColumn, { name, ttl }: IndexDefinition, 
     requireLength(bytes, 'expireAt', 8 * count, `${count} u64 times, or one for all`)
   const words = aligned(bytes, Uint32Array)
   let first = Number.POSITIVE_INFINITY
+  let byTtl = false
   for (let i = 0; i < words.length; i += 2) {
+    if (words[i] === ALL_ONES && words[i + 1] === ALL_ONES) {
+      byTtl = true
+      continue
+    }
     const time = words[i] + words[i + 1] * 2 ** 32
     if (time > Number.MAX_SAFE_INTEGER)
       throw badRequest(`the time at which item ${i / 2} expires must be below 2^53`)
     if (time > 0 && time < first) first = time
   }
-  return { times: bytes, first }
+  return { times: bytes, first, byTtl }
 }
 
 /** The keys of a request, as many as its head says. */

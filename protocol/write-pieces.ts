@@ -1,9 +1,11 @@
 import { type Column, columnBytes, countOf, sliceColumn } from './columns.js'
 
-/** The columns of a write: a payload for each key, or none. */
+/** The columns of a write: a payload for each key, or none, and where given when each expires. */
 export interface WriteItems {
   readonly keys: Column
   readonly payloads: Column | undefined
+  /** u64. */
+  readonly expireAt?: Column | undefined
 }
 
 /** What a piece of a write may have at most. */
@@ -17,13 +19,19 @@ export interface PieceLimits {
 
 /** The items in order, in pieces within the limits. */
 export function* cutPieces(items: WriteItems, limits: PieceLimits): Generator<WriteItems> {
-  const { keys, payloads } = items
+  const { keys, payloads, expireAt } = items
   const count = countOf(keys)
   let start = 0
-  for (const end of pieceEnds(payloads === undefined ? [keys] : [keys, payloads], count, limits)) {
+  for (const end of pieceEnds(columnsOf(items), count, limits)) {
+    const first = start
+    const piece = (column: Column) => sliceColumn(column, first, end)
     if (start === 0 && end === count) yield items
     else
-      yield { keys: sliceColumn(keys, start, end), payloads: payloads && sliceColumn(payloads, start, end) }
+      yield {
+        keys: piece(keys),
+        payloads: payloads && piece(payloads),
+        expireAt: expireAt && piece(expireAt),
+      }
     start = end
   }
 }
@@ -60,8 +68,12 @@ export function* pieceEnds(
 }
 
 /** Bytes that items take as columns. */
-export function itemBytes({ keys, payloads }: WriteItems): number {
-  return columnBytes(keys) + (payloads === undefined ? 0 : columnBytes(payloads))
+export function itemBytes(items: WriteItems): number {
+  return columnsOf(items).reduce((sum, column) => sum + columnBytes(column), 0)
+}
+
+function columnsOf({ keys, payloads, expireAt }: WriteItems): readonly Column[] {
+  return [keys, payloads, expireAt].filter((column) => column !== undefined)
 }
 
 function bytesBetween({ width, offsets }: Column, start: number, end: number): number {

@@ -13,14 +13,16 @@ import { shown } from '../../protocol/shown.js'
 import type { IndexDefinition, KeyType, PayloadKind } from '../../protocol/types.js'
 import { itemBytes, type WriteItems } from '../../protocol/write-pieces.js'
 import { CALL_OPTIONS, CALLBACK, type CallOptions, type Kinds, oneOf } from './call-options.js'
+import { expiryColumn, type ManyExpiryOptions } from './expiry.js'
 import type { IndexCalls } from './index-calls.js'
 import { type Keys, keyColumn } from './keys.js'
 import { type IfExists, MODES } from './options.js'
 import { type PayloadsInput, payloadColumn } from './payload-column.js'
 import { type Reply, readNumbers } from './reply.js'
 
-/** Rows to load: a payload for each key. Columns must not be changed before the load is over. */
-export interface LoadBatch<K extends KeyType = KeyType, P extends PayloadKind = PayloadKind> {
+/** Rows to load: a payload for each key, and when they expire. Columns must not be changed before the load is over. */
+export interface LoadBatch<K extends KeyType = KeyType, P extends PayloadKind = PayloadKind>
+  extends ManyExpiryOptions {
   readonly keys: Keys<K>
   readonly payloads: PayloadsInput<P>
 }
@@ -118,9 +120,14 @@ function inVain({ cause, stored: { seconds } }: LoadError): LoadError {
 async function* items(source: LoadSource, definition: IndexDefinition): AsyncGenerator<WriteItems> {
   for await (const batch of batchesOf(source)) {
     if (!isBatch(batch)) throw noBatch(batch)
-    const { keys, payloads } = batch
+    const { keys, payloads, expireAt } = batch
     const column = keyColumn(keys, definition)
-    yield { keys: column, payloads: payloadColumn(payloads, definition, countOf(column)) }
+    const count = countOf(column)
+    yield {
+      keys: column,
+      payloads: payloadColumn(payloads, definition, count),
+      expireAt: expiryColumn(expireAt, count),
+    }
   }
 }
 
@@ -137,6 +144,6 @@ function isBatch(batch: LoadSource): batch is LoadBatch {
 }
 
 function noBatch(found: unknown): WarpdexError {
-  const right = 'a batch {keys, payloads}, or an iterable of such batches'
+  const right = 'a batch {keys, payloads, expireAt?}, or an iterable of such batches'
   return badRequest(`bulkLoad takes ${right}, not ${shown(found)}`)
 }

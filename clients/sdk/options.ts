@@ -26,7 +26,7 @@ import {
   oneOf,
   TEXT,
 } from './call-options.js'
-import { EXPIRE_AT, EXPIRE_AT_MANY, type ManyExpiryOptions, type PutOptions } from './expiry.js'
+import { EXPIRE_AT_MANY, EXPIRY_OPTIONS, type ManyExpiryOptions, type PutOptions } from './expiry.js'
 import type { PayloadsInput, PayloadToStore } from './payload-column.js'
 import { READ_AT_OPTIONS, type ReadAtOptions } from './snapshot.js'
 
@@ -202,7 +202,7 @@ export interface InsertOptions extends PutOptions {
   readonly ifExists?: 'add' | 'keep' | 'error' | undefined
 }
 
-export const PUT_OPTIONS: Kinds<PutOptions> = { expireAt: EXPIRE_AT, ...CALL_OPTIONS }
+export const PUT_OPTIONS: Kinds<PutOptions> = { ...EXPIRY_OPTIONS, ...CALL_OPTIONS }
 
 export const INSERT_OPTIONS: Kinds<InsertOptions> = {
   ifExists: oneOf(['add', 'keep', 'error']),

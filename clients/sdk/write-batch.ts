@@ -6,6 +6,7 @@ import { type AtomicPart, writeParts } from './atomic-write.js'
 import { ANYTHING, type Bounds, checkOptions, FLAG, type Kinds, NUMBER } from './call-options.js'
 import type { Connection } from './connection.js'
 import { type DataCall, encodeCall } from './data-call.js'
+import { EXPIRY_OPTIONS, type ExpiryOptions, expiryColumn } from './expiry.js'
 import { type IndexCalls, isSame, type KnownIndex, REOPENING } from './index-calls.js'
 import { type AnyKey, type Key, keyColumn } from './keys.js'
 import {
@@ -21,8 +22,8 @@ import { noPayload, type PayloadInput, type PayloadToStore, payloadColumn } from
 import { sendWrite } from './writes.js'
 
 /** How an item of a batch is inserted. */
-type InsertItemOptions = Pick<InsertManyOptions, 'ifExists'>
-const INSERT_ITEM: Kinds<InsertItemOptions> = { ifExists: INSERT_MANY_OPTIONS.ifExists }
+type InsertItemOptions = Pick<InsertManyOptions, 'ifExists'> & ExpiryOptions
+const INSERT_ITEM: Kinds<InsertItemOptions> = { ifExists: INSERT_MANY_OPTIONS.ifExists, ...EXPIRY_OPTIONS }
 
 /** What an item of a batch deletes. */
 type DeleteItemOptions<P extends PayloadKind> = Pick<DeleteOptions<P>, 'payload'>
@@ -54,14 +55,16 @@ export class WriteBatch<K extends KeyType, P extends PayloadKind> {
   }
 
   /** Puts a payload in the place of all that the key has. */
-  put(key: Key<K>, payload: PayloadToStore<P>): this {
-    return this.#add(WriteOp.replace, key, payload)
+  put(key: Key<K>, payload: PayloadToStore<P>, options: ExpiryOptions = {}): this {
+    checkOptions(options, EXPIRY_OPTIONS, 'put')
+    return this.#add(WriteOp.replace, key, payload, options.expireAt)
   }
 
   /** Adds a payload as `Index.insert` does. */
   insert(key: Key<K>, payload: PayloadToStore<P>, options: InsertItemOptions = {}): this {
     checkOptions(options, INSERT_ITEM, 'insert')
-    return this.#add(options.ifExists === 'keep' ? WriteOp.insertIfAbsent : WriteOp.insert, key, payload)
+    const { ifExists, expireAt } = options
+    return this.#add(ifExists === 'keep' ? WriteOp.insertIfAbsent : WriteOp.insert, key, payload, expireAt)
   }
 
   /** Deletes all payloads of the key or, with `payload`, those that equal it. */
@@ -100,8 +103,8 @@ export class WriteBatch<K extends KeyType, P extends PayloadKind> {
     })
   }
 
-  #add(op: WriteOp, key: Key<K>, payload: PayloadInput | undefined): this {
-    this.part.add(op, key, payload)
+  #add(op: WriteOp, key: Key<K>, payload: PayloadInput | undefined, expireAt?: number): this {
+    this.part.add(op, key, payload, expireAt)
     return this
   }
 }
@@ -115,6 +118,7 @@ class IndexPart implements AtomicPart {
   readonly #ops: WriteOp[] = []
   readonly #keys: AnyKey[] = []
   readonly #payloads: (PayloadInput | undefined)[] = []
+  readonly #expireAt: (number | undefined)[] = []
   readonly #conditions: Condition[] = []
   readonly #expectedKeys: AnyKey[] = []
   readonly #expected: unknown[] = []
@@ -133,10 +137,11 @@ class IndexPart implements AtomicPart {
     return this.#conditions.length > 0
   }
 
-  add(op: WriteOp, key: AnyKey, payload: PayloadInput | undefined): void {
+  add(op: WriteOp, key: AnyKey, payload: PayloadInput | undefined, expireAt: number | undefined): void {
     this.#ops.push(op)
     this.#keys.push(key)
     this.#payloads.push(payload)
+    this.#expireAt.push(expireAt)
   }
 
   /** @param value the payload or the sequence number, of conditions on these */
@@ -181,12 +186,9 @@ class IndexPart implements AtomicPart {
     // What is missing elsewhere than of deletions of keys is refused with what does not fit.
     const filled = this.#payloads.map((payload, i) => (this.#ops[i] === WriteOp.deleteKey ? none : payload))
     const ops = { bytes: Uint8Array.from(this.#ops), width: 1 }
-    return {
-      op: 'write',
-      traversal,
-      count,
-      columns: { ops, keys, payloads: payloadColumn(filled, known, count) },
-    }
+    const payloads = payloadColumn(filled, known, count)
+    const expireAt = expiryColumn(this.#expireAt, count)
+    return { op: 'write', traversal, count, columns: { ops, keys, payloads, expireAt } }
   }
 
   #conditionsOf(known: KnownIndex): DataCall<'expect'> {

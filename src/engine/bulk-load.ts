@@ -58,7 +58,7 @@ export function bulkLoad(
     ...options,
     parts: loadParts(items(source, index.definition), limits),
     share: () => 1 / CHUNKS_UNDER_WAY,
-    send: (items) => index.load({ ops, ...items }, { course }),
+    send: ({ keys, payloads }) => index.load({ ops, keys, payloads }, { course }),
   })
 }
 

@@ -1,6 +1,6 @@
-import { asBytes } from '../../protocol/columns.js'
+import { aligned, asBytes } from '../../protocol/columns.js'
 import type { Expiries } from '../../protocol/request-columns.js'
-import { type IndexDefinition, WriteOp } from '../../protocol/types.js'
+import { BY_TTL, type IndexDefinition, WriteOp } from '../../protocol/types.js'
 import type { Clock } from './clock.js'
 import { DueEntries } from './due-entries.js'
 import type { IndexWrite } from './index-requests.js'
@@ -20,6 +20,13 @@ interface ExpiryHost {
 const LEAST_PAUSE_MS = 1000
 /** The system's timers take no more than 24 days. */
 const MOST_PAUSE_MS = 24 * 3600 * 1000
+
+/** Of a write that says nothing of it. */
+const ALL_BY_TTL: Expiries = {
+  times: asBytes(BigUint64Array.of(BY_TTL)),
+  first: Number.POSITIVE_INFINITY,
+  byTtl: true,
+}
 
 /**
  * Has the entries of an index leave it when they expire: a request that comes when any is due takes its place behind their removal, so that it sees none of
@@ -77,16 +84,19 @@ export class Expiry {
   timed(write: IndexWrite): IndexWrite {
     const { ops, payloads } = write
     if (payloads === undefined || ops === WriteOp.deletePair) return write
-    const expireAt = write.expireAt ?? this.#usual()
+    const expireAt = this.#settled(write.expireAt ?? ALL_BY_TTL)
     this.#due = Math.min(this.#due, expireAt.first)
     this.#setAlarm()
     return { ...write, expireAt }
   }
 
-  #usual(): Expiries {
-    if (this.#ttl === 0) return { times: new Uint8Array(8), first: Number.POSITIVE_INFINITY }
-    const first = this.#host.clock.date() + this.#ttl * 1000
-    return { times: asBytes(BigUint64Array.of(BigInt(first))), first }
+  /** The same with times in the place of all `BY_TTL`. */
+  #settled(given: Expiries): Expiries {
+    if (given.byTtl !== true) return given
+    const usual = this.#ttl === 0 ? 0 : this.#host.clock.date() + this.#ttl * 1000
+    const times = aligned(given.times, BigUint64Array).slice()
+    for (let i = times.indexOf(BY_TTL); i >= 0; i = times.indexOf(BY_TTL, i + 1)) times[i] = BigInt(usual)
+    return { times: asBytes(times), first: usual === 0 ? given.first : Math.min(given.first, usual) }
   }
 
   /** Takes up what is stored, which another structure holds than before. Nobody has asked for it yet. */

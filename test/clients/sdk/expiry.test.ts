@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { connect } from '../../../clients/sdk/index.js'
 import { start } from '../../src/server/start.js'
+import { loosely } from './loose-calls.js'
 
 t.test('entries expire after the ttl of their index, or when their write says', async (t) => {
   const { url } = await start(t)
@@ -30,6 +31,65 @@ t.test('entries expire after the ttl of their index, or when their write says', 
   t.same(keys, ['never', 'others', 'usual'])
   t.ok(await sessions.insert('soon', 8, { ifExists: 'error' }))
   t.match(await sessions.stats(), { ttl: 3600, expired: 4 })
+})
+
+t.test(
+  'items of batches and rows of loads expire when they say, and by the ttl where they do not',
+  async (t) => {
+    const { url } = await start(t)
+    const client = await connect(url)
+    t.teardown(() => client.close())
+    const types = { keyType: 'u32', payloadKind: 'u32', unique: false } as const
+    for (const ttl of [0, 3600]) {
+      const index = await client.createIndex({ name: `after ${ttl}`, ...types, ttl })
+      const soon = Date.now() + 400
+      await index
+        .batch()
+        .put(1, 1, { expireAt: soon })
+        .put(2, 2)
+        .insert(3, 3, { ifExists: 'keep', expireAt: soon })
+        .delete(4)
+        .insert(5, 5, { expireAt: 0 })
+        .write()
+      await client.write([index.batch().expect(6, { exists: false }).put(6, 6, { expireAt: soon }).put(7, 7)])
+      const rows = (first: number) => ({
+        keys: Uint32Array.of(first, first + 1),
+        payloads: Uint32Array.of(first, first + 1),
+      })
+      await index.bulkLoad([
+        { ...rows(8), expireAt: soon },
+        rows(10),
+        { ...rows(12), expireAt: Float64Array.of(0, soon) },
+        { ...rows(14), expireAt: [undefined, soon] },
+      ])
+      const keys = async () => {
+        const found: number[] = []
+        for await (const key of index.keys()) found.push(key)
+        return found
+      }
+      if (Date.now() < soon - 50) t.equal((await keys()).length, 14)
+      await setTimeout(soon - Date.now() + 1)
+      t.same(await keys(), [2, 5, 7, 10, 11, 12, 14], `with a ttl of ${ttl}`)
+    }
+    const index = client.index<'u32', 'u32'>('after 3600')
+    t.throws(() => index.batch().put(1, 1, { expireAt: -1 }), { code: 'BAD_REQUEST', message: /since 1970/ })
+    const wrong = { keys: [1], payloads: [1], expireAt: loosely('soon') }
+    await t.rejects(index.bulkLoad(wrong), { code: 'BAD_REQUEST', message: /since 1970/ })
+    await t.rejects(index.bulkLoad({ keys: [1], payloads: [1], expireAt: [1, 2] }), { code: 'BAD_REQUEST' })
+  },
+)
+
+t.test('what is put again to expire never stays', async (t) => {
+  const { url } = await start(t)
+  const client = await connect(url)
+  t.teardown(() => client.close())
+  const types = { keyType: 'u32', payloadKind: 'u32', unique: true } as const
+  const index = await client.createIndex({ name: 'a', ...types, ttl: 3600 })
+  const soon = Date.now() + 200
+  await index.putMany([1, 2], [1, 2], { expireAt: [soon, soon] })
+  await index.put(1, 1, { expireAt: 0 })
+  await setTimeout(soon - Date.now() + 1)
+  t.same([await index.get(1), await index.get(2)], [1, undefined])
 })
 
 t.test('what asks for it wrongly is refused', async (t) => {
