@@ -21,6 +21,8 @@ export interface AtomicBatch {
   readonly writes: readonly { readonly index: Index; readonly columns: IndexWrite }[]
   readonly appends: readonly { readonly relation: Relation; readonly rows: RelationBatch }[]
   readonly conditions: readonly ConditionsOn[]
+  /** Why further conditions cannot be looked at, such as that there is no such index: the batch fails with it unless it was done before. */
+  readonly refusal?: WarpdexError | undefined
 }
 
 interface ConditionsOn {
@@ -84,7 +86,7 @@ export function indexTarget(held: HeldIndex, columns: IndexWrite): BatchTarget {
  */
 export async function writeBatch(
   host: BatchHost,
-  { writes, appends, conditions }: AtomicBatch,
+  { writes, appends, conditions, refusal }: AtomicBatch,
   id?: WriteId,
   cancellation?: Cancellation,
 ): Promise<BatchAnswer> {
@@ -102,6 +104,7 @@ export async function writeBatch(
     const [first] = targets
     const known = first && rememberedOutcome(host.store, first.id, id, 'batch')?.batch
     if (known !== undefined) return known
+    if (refusal !== undefined) throw refusal
     await requireConditions(conditions)
     if (first === undefined) return { codes: new Uint8Array(0), appended: [] }
     return await writeTargets(host, targets, id)

@@ -46,6 +46,9 @@ import { rememberedOutcome } from './write-identity.js'
  */
 const IN_A_ROW = { load: 16, write: 64 }
 
+const CONDITIONS_HINT =
+  '; keep the keys in an index of their own, which the batch writes beside the rows and has its conditions on'
+
 interface IndexParts {
   readonly stored: StoredIndex
   readonly writer: IndexWriter
@@ -267,7 +270,8 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   async holdToRead(): Promise<{ release(): void }> {
     this.refuse()
     // Whoever has a turn of it keeps appends to its relation waiting, for which a batch may wait.
-    if (this.isDerived) throw this.#derived('takes no conditions of batches, since it follows')
+    if (this.isDerived)
+      throw this.#derived('takes no conditions of batches, since it follows', CONDITIONS_HINT)
     void this.removeDue()
     return this.holdTurn('read')
   }
@@ -431,11 +435,12 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     if (this.id !== undefined) this.host.feeds.wake(this.id)
   }
 
-  #derived(what: string): WarpdexError {
+  /** @param hint what is right instead */
+  #derived(what: string, hint = ''): WarpdexError {
     const { name, of } = this.definition
     return new WarpdexError(
       'BAD_REQUEST',
-      `index ${JSON.stringify(name)} ${what} relation ${JSON.stringify(of?.relation)}`,
+      `index ${JSON.stringify(name)} ${what} relation ${JSON.stringify(of?.relation)}${hint}`,
     )
   }
 

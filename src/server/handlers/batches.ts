@@ -1,4 +1,6 @@
 import type { BatchPart } from '../../../protocol/batch.js'
+import type { DataRequest } from '../../../protocol/data-request.js'
+import { toWarpdexError, type WarpdexError } from '../../../protocol/errors.js'
 import { batchFromSections } from '../../../protocol/relation-sections.js'
 import { expectColumns, writeColumns } from '../../../protocol/request-columns.js'
 import type { AtomicBatch } from '../../engine/atomic-batch.js'
@@ -8,7 +10,7 @@ import { indexesFor, type RequestContext } from './context.js'
 
 /**
  * What the parts of a batch come to, each of which its asker must have the right to.
- * @throws WarpdexError `UNAUTHORISED`, and what each would be refused with alone
+ * @throws WarpdexError `UNAUTHORISED`, and what each would be refused with alone; what conditions would is the batch's `refusal`
  */
 export function batchOf(
   engine: Engine,
@@ -21,6 +23,11 @@ export function batchOf(
   const writes: AtomicBatch['writes'][number][] = []
   const appends: AtomicBatch['appends'][number][] = []
   const conditions: AtomicBatch['conditions'][number][] = []
+  let refusal: WarpdexError | undefined
+  const expect = (part: DataRequest) => {
+    const index = authoriseData(grant, part, indexes)
+    conditions.push({ index, ...expectColumns(part, index.definition) })
+  }
   for (const part of parts) {
     if (part.op === 'append') {
       authorise(grant, { id: call.request.id, ...part })
@@ -28,13 +35,18 @@ export function batchOf(
       appends.push({ relation, rows: batchFromSections(part.columns, part.rows, relation.definition) })
       continue
     }
-    const index = authoriseData(grant, part, indexes)
-    const { definition } = index
-    if (part.op === 'expect') conditions.push({ index, ...expectColumns(part, definition) })
-    else {
-      const columns = { ...writeColumns(part, definition), traversal: part.traversal }
-      writes.push({ index, columns })
+    if (part.op === 'expect') {
+      // A batch that was done is answered as it was, also where an index that it had conditions on is no more.
+      try {
+        expect(part)
+      } catch (thrown) {
+        refusal ??= toWarpdexError(thrown)
+      }
+      continue
     }
+    const index = authoriseData(grant, part, indexes)
+    const columns = { ...writeColumns(part, index.definition), traversal: part.traversal }
+    writes.push({ index, columns })
   }
-  return { writes, appends, conditions }
+  return { writes, appends, conditions, refusal }
 }

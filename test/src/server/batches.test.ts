@@ -191,6 +191,15 @@ for (const ioThreads of [0, 1]) {
         ],
         'nothing of what was refused was done',
       )
+
+      const conditional = [part(1, 'expect', 1, { keys: u32(3), conditions: u8(0) }), insert(0, 1, 10)]
+      const done = await batch(28, { writeId: 6 }, ...conditional)
+      t.match(done.header, { ok: true })
+      await client.ask({ id: 29, op: 'dropIndex', index: 'b' })
+      const repeated = await batch(30, { writeId: 6 }, ...conditional)
+      t.same(repeated.header, { ...done.header, id: 30 }, 'also where conditions were on what is no more')
+      t.same(repeated.sections.get('codes')?.bytes, Uint8Array.of(1))
+      await refused('UNKNOWN_INDEX', /handle/, ...conditional)
     },
   )
 }
