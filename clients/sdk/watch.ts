@@ -26,9 +26,17 @@ export const WATCH_OPTIONS: Kinds<WatchOptions> = {
   signal: CALL_OPTIONS.signal,
 }
 
-/** What a write did, in the terms of `Index`. A deletion with a payload is of those that equal it. */
+/**
+ * What a write did, in the terms of `Index`. A deletion with a payload is of those that equal it. `expireAt` is there where the index has a `ttl`: as `put` takes
+ * it, 0 for never.
+ */
 export type Change<K extends KeyType, P extends PayloadKind> =
-  | { readonly op: 'insert' | 'put'; readonly key: Key<K>; readonly payload: Payload<P> }
+  | {
+      readonly op: 'insert' | 'put'
+      readonly key: Key<K>
+      readonly payload: Payload<P>
+      readonly expireAt?: number
+    }
   | { readonly op: 'delete'; readonly key: Key<K>; readonly payload?: Payload<P> }
   | ({ readonly op: 'deleteRange' } & DeletedRange<K>)
 
@@ -46,6 +54,7 @@ interface BatchColumns<K extends KeyType, P extends PayloadKind> {
   readonly ops: Uint8Array
   readonly keys: KeyVector<K>
   readonly payloads: Payloads<P> | undefined
+  readonly expireAt: BigUint64Array | undefined
   readonly range: DeletedRange<K> | undefined
 }
 
@@ -64,7 +73,7 @@ export class ChangeBatch<K extends KeyType, P extends PayloadKind> implements It
 
   /** Change number i. */
   at(i: number): Change<K, P> {
-    const { ops, keys, payloads, range } = this.#columns
+    const { ops, keys, payloads, expireAt, range } = this.#columns
     if (range !== undefined) return { op: 'deleteRange', ...range }
     // What holds keys of type K gives keys of that type.
     const key = keys.at(i) as Key<K>
@@ -73,7 +82,8 @@ export class ChangeBatch<K extends KeyType, P extends PayloadKind> implements It
     if (payloads === undefined) throw misfit('changes with payloads come without them')
     const payload = payloads.at(i)
     if (op === WriteOp.deletePair) return { op: 'delete', key, payload }
-    return { op: op === WriteOp.replace ? 'put' : 'insert', key, payload }
+    const change = { op: op === WriteOp.replace ? 'put' : 'insert', key, payload } as const
+    return expireAt === undefined ? change : { ...change, expireAt: Number(expireAt[i]) }
   }
 
   *[Symbol.iterator](): Iterator<Change<K, P>> {
@@ -194,6 +204,7 @@ function* batchesIn<K extends KeyType, P extends PayloadKind>(
   const offsets = readGroups([part])
   const keys = readKeys<K>([part], known, eachEntry)
   const payloads = columns.payloads && readPayloads<P>([part], known, eachEntry)
+  const expireAt = columns.expireAt && aligned(columns.expireAt.bytes, BigUint64Array)
   const ops = columns.ops?.bytes
   const cuts = columns.ops?.offsets && aligned(columns.ops.offsets, Uint32Array)
   if (ops === undefined || cuts?.length !== offsets.length) throw misfit('there are no ops for its batches')
@@ -207,6 +218,7 @@ function* batchesIn<K extends KeyType, P extends PayloadKind>(
       // The part of a column of keys is one of the same type.
       keys: keys.subarray(first, end) as KeyVector<K>,
       payloads: payloads?.part(first, end),
+      expireAt: expireAt?.subarray(first, end),
       range: exclusions && {
         ...exclusions,
         from: endIn<K>(part, 'from', known),

@@ -22,7 +22,7 @@ import { keyWidth, payloadBytes, WriteOp } from '../../protocol/types.js'
 import { hashPayloads } from './content-hash.js'
 import type { FeedWaits, Watcher } from './feed-waits.js'
 import type { OpenVersion } from './read-versions.js'
-import { hasChanged, joinPayloads, untimedPayloads } from './write-batch.js'
+import { hasChanged, joinPayloads, splitPayloads } from './write-batch.js'
 
 /** What batches that follow each other in the log have changed. */
 export interface ChangePage {
@@ -33,6 +33,8 @@ export interface ChangePage {
   readonly keys: Column
   /** One a change; absent where none has one. */
   readonly payloads: Column | undefined
+  /** When they expire, one a change, u64, 0 for never; only where entries expire. */
+  readonly expireAt: Column | undefined
   /** What the batch deletes, which is the only one then. */
   readonly range?: LoggedRange | undefined
 }
@@ -42,6 +44,7 @@ interface BatchChanges {
   readonly ops: Uint8Array
   readonly keys: Column
   readonly payloads: Column | undefined
+  readonly expireAt: Column | undefined
 }
 
 interface FeedOptions {
@@ -120,7 +123,7 @@ export class ChangeFeed {
         if (batches.length === 0) return rangePage(entry.range, this.#keyWidth)
         break
       }
-      const changes = changesIn(this.#withoutTimes(entry, width), this.#keyWidth, width)
+      const changes = changesIn(entry, this.#keyWidth, this.#columnsOf(entry.payloads, width))
       bytes += changes.ops.length + columnBytes(changes.keys) + countOf(changes.keys) * width
       if (batches.length > 0 && bytes > LIMITS.watchBytes) break
       batches.push(changes)
@@ -131,11 +134,13 @@ export class ChangeFeed {
     return hasRows && page.payloads !== undefined ? this.#withPayloads(page, page.payloads, after) : page
   }
 
-  /** A record without when its entries expire. */
-  #withoutTimes(entry: LogEntry, width: number): LogEntry {
-    const { payloads } = entry
-    if (this.#stored.definition.ttl === undefined || payloads === undefined) return entry
-    return { ...entry, payloads: untimedPayloads(payloads, width) }
+  /** The payloads of a record, and where entries expire when these do. */
+  #columnsOf(payloads: Uint8Array | undefined, width: number): Pick<BatchChanges, 'payloads' | 'expireAt'> {
+    if (payloads === undefined) return { payloads, expireAt: undefined }
+    if (this.#stored.definition.ttl === undefined)
+      return { payloads: { bytes: payloads, width }, expireAt: undefined }
+    const { times, payloads: untimed } = splitPayloads(payloads, width)
+    return { payloads: untimed, expireAt: times }
   }
 
   get #keyWidth(): number | undefined {
@@ -188,13 +193,16 @@ export class ChangeFeed {
 }
 
 /** What a record has changed: the items that came to something. */
-function changesIn(entry: LogEntry, keyWidth: number | undefined, payloadWidth: number): BatchChanges {
+function changesIn(
+  entry: LogEntry,
+  keyWidth: number | undefined,
+  { payloads, expireAt }: Pick<BatchChanges, 'payloads' | 'expireAt'>,
+): BatchChanges {
   const { ops, changed } = entry
   const keys = columnFrom(entry.keys.bytes, keyWidth, entry.keys.offsets)
-  const payloads = entry.payloads && { bytes: entry.payloads, width: payloadWidth }
   if (changed === undefined) {
     const kinds = typeof ops === 'number' ? Uint8Array.of(ops) : Uint8Array.from(ops)
-    return { ops: asChanges(countOf(keys) === 0 ? new Uint8Array(0) : kinds), keys, payloads }
+    return { ops: asChanges(countOf(keys) === 0 ? new Uint8Array(0) : kinds), keys, payloads, expireAt }
   }
   const numbers = Uint32Array.from({ length: countOf(keys) }, (_, i) => i).filter((i) =>
     hasChanged(changed, i),
@@ -204,6 +212,7 @@ function changesIn(entry: LogEntry, keyWidth: number | undefined, payloadWidth: 
     ops: asChanges(Uint8Array.from(kinds)),
     keys: pickValues(keys, numbers),
     payloads: payloads && pickValues(payloads, numbers),
+    expireAt: expireAt && pickValues(expireAt, numbers),
   }
 }
 
@@ -227,6 +236,10 @@ function joinChanges(batches: readonly BatchChanges[], keyWidth: number | undefi
       batches.map(({ payloads }) => payloads),
       counts,
     ),
+    expireAt: joinPayloads(
+      batches.map(({ expireAt }) => expireAt),
+      counts,
+    ),
   }
 }
 
@@ -236,6 +249,7 @@ function rangePage(range: LoggedRange, keyWidth: number | undefined): ChangePage
     ops: columnOf([Uint8Array.of(rangeOp(range))]),
     keys: blankColumn(0, keyWidth),
     payloads: undefined,
+    expireAt: undefined,
     range,
   }
 }
@@ -254,7 +268,7 @@ function withPayload({ offsets, ops }: ChangePage): Uint8Array {
 }
 
 /** The leading batches of a page all of whose payloads are there. */
-function leading({ offsets, ops, keys }: ChangePage, payloads: CutColumn): ChangePage {
+function leading({ offsets, ops, keys, expireAt }: ChangePage, payloads: CutColumn): ChangePage {
   let batches = offsets.length - 1
   while (offsets[batches] > countOf(payloads)) batches--
   const changes = offsets[batches]
@@ -263,5 +277,6 @@ function leading({ offsets, ops, keys }: ChangePage, payloads: CutColumn): Chang
     ops: sliceColumn(ops, 0, batches),
     keys: sliceColumn(keys, 0, changes),
     payloads: sliceColumn(payloads, 0, changes),
+    expireAt: expireAt && sliceColumn(expireAt, 0, changes),
   }
 }

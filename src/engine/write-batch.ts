@@ -85,13 +85,21 @@ export function timedPayloads(
   return { bytes: stored, width: EXPIRY_BYTES + width }
 }
 
-/** Payloads of `width` bytes without the times before them. */
-export function untimedPayloads(stored: Uint8Array, width: number): Uint8Array {
+/** Payloads of `width` bytes that have times before them, and these times. */
+export function splitPayloads(
+  stored: Uint8Array,
+  width: number,
+): { readonly times: Column; readonly payloads: Column } {
   const stride = EXPIRY_BYTES + width
-  const payloads = new Uint8Array((stored.byteLength / stride) * width)
-  for (let from = EXPIRY_BYTES, to = 0; to < payloads.length; from += stride, to += width)
-    payloads.set(stored.subarray(from, from + width), to)
-  return payloads
+  const count = stored.byteLength / stride
+  const times = new Uint8Array(count * EXPIRY_BYTES)
+  const payloads = new Uint8Array(count * width)
+  for (let i = 0; i < count; i++) {
+    const from = i * stride
+    times.set(stored.subarray(from, from + EXPIRY_BYTES), i * EXPIRY_BYTES)
+    payloads.set(stored.subarray(from + EXPIRY_BYTES, from + stride), i * width)
+  }
+  return { times: { bytes: times, width: EXPIRY_BYTES }, payloads: { bytes: payloads, width } }
 }
 
 const NEVER = new Uint8Array(EXPIRY_BYTES)

@@ -208,10 +208,10 @@ const dataRequests: Record<string, GoldenMessage> = {
     mode: 'ifAbsent',
     writeId: 1,
   }),
-  'insert of two items, of which one expires': ask(25, 'insert', 2, [
-    u32('keys', 7, 42),
-    u32('payloads', 1, 2),
-    { name: 'expireAt', type: 'u64', values: ['1750000000000', '0'] },
+  'insert of items that expire at a time, never, and by the ttl': ask(25, 'insert', 3, [
+    u32('keys', 7, 42, 43),
+    u32('payloads', 1, 2, 3),
+    { name: 'expireAt', type: 'u64', values: ['1750000000000', '0', '18446744073709551615'] },
   ]),
   'load of the second part': ask(
     20,
@@ -326,6 +326,16 @@ const replies: Record<string, GoldenMessage> = {
     { name: 'ops', type: 'u8', values: [1, 3, 0], offsets: [0, 2, 2, 3] },
     u32('keys', 7, 8, 7, 9),
     u32('payloads', 1000, 0, 1, 2),
+  ),
+  'watch of payloads one of which expires': answer(
+    24,
+    'watch',
+    { name: 'position', type: 'u64', values: ['10'] },
+    u32('offsets', 0, 2),
+    { name: 'ops', type: 'u8', values: [1], offsets: [0, 1] },
+    u32('keys', 7, 8),
+    u32('payloads', 1, 2),
+    { name: 'expireAt', type: 'u64', values: ['0', '1790000000000'] },
   ),
   'watch of a deleted range without its end': answer(
     24,

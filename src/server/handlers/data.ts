@@ -186,7 +186,7 @@ async function watch(
     authoriseData(context.grant, request, engine)
     return { position }
   }
-  const { offsets, ops, keys, payloads, range } = await feed.read(after, limit)
+  const { offsets, ops, keys, payloads, expireAt, range } = await feed.read(after, limit)
   const keyType = wireKeyType(index.definition.keyType)
   const width = keyWidth(index.definition.keyType)
   const end = (key: Uint8Array | undefined) => key && sent(keyType, columnOf([key], width))
@@ -196,6 +196,7 @@ async function watch(
     ops: sent('u8', ops),
     keys: sent(keyType, keys),
     payloads: payloads && sent('bytes', payloads),
+    expireAt: expireAt && sent('u64', expireAt),
     from: end(range?.from),
     to: end(range?.to),
   }

@@ -92,6 +92,57 @@ t.test('what is put again to expire never stays', async (t) => {
   t.same([await index.get(1), await index.get(2)], [1, undefined])
 })
 
+t.test('who follows an index has entries that expire as those of the index do', async (t) => {
+  const { url } = await start(t)
+  const client = await connect(url)
+  t.teardown(() => client.close())
+  for (const payloadKind of ['u32', 'text'] as const) {
+    const types = { keyType: 'string', payloadKind, unique: false, ttl: 0 } as const
+    const [index, copy] = [
+      await client.createIndex({ ...types, name: payloadKind }),
+      // Which a feed that says nothing would have expire.
+      await client.createIndex({ ...types, name: `copy of ${payloadKind}`, ttl: 1 }),
+    ]
+    const payload = (number: number) => (payloadKind === 'u32' ? number : String(number)) as never
+    const from = await client.snapshot()
+    const soon = Date.now() + 600
+    const batch = index.batch().put('a', payload(1)).insert('b', payload(2), { expireAt: soon })
+    await batch.insert('b', payload(3), { ifExists: 'keep' }).delete('nobody').write()
+    await index.putMany(['c', 'd'], [payload(4), payload(5)], { expireAt: [soon + 3_600_000, soon] })
+    await index.delete('a', { payload: payload(1) })
+    await index.insert('a', payload(6))
+    const times: (number | undefined)[] = []
+    let batches = 0
+    for await (const changes of index.watch({ from })) {
+      const copied = copy.batch()
+      for (const change of changes) {
+        if (change.op === 'deleteRange') throw new Error('nobody deletes ranges')
+        if (change.op === 'delete') copied.delete(change.key, { payload: change.payload })
+        else {
+          const { expireAt } = change
+          times.push(expireAt)
+          if (change.op === 'put') copied.put(change.key, change.payload, { expireAt })
+          else copied.insert(change.key, change.payload, { expireAt })
+        }
+      }
+      await copied.write()
+      if (++batches === 4) break
+    }
+    t.same(times, [0, soon, soon + 3_600_000, soon, 0])
+    await setTimeout(Math.max(soon, Date.now() + 1000) - Date.now() + 1)
+    const contents = async (of: typeof index) => {
+      const found: unknown[] = []
+      for await (const entry of of.entries()) found.push([entry.key, entry.payload])
+      return found
+    }
+    t.same(await contents(index), [
+      ['a', payload(6)],
+      ['c', payload(4)],
+    ])
+    t.same(await contents(copy), await contents(index))
+  }
+})
+
 t.test('what asks for it wrongly is refused', async (t) => {
   const { url } = await start(t)
   const client = await connect(url)
