@@ -184,7 +184,7 @@ class AsyncBatches(AsyncWithServer):
                 orders.count_many([1]),
                 client.snapshot(),
             )
-            with self.subTest(opened):
+            async with snapshot:
                 self.assertEqual((before, one, after, other.tolist()), (None, 0, 1, [1]))
                 self.assertEqual(await stock.get(1, snapshot=snapshot), 1)
 
