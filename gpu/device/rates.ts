@@ -6,14 +6,18 @@ const FIRST_GUESS = {
   software: { workgroup: 0.1, word: 4e-6 },
 }
 
-/** How far one measurement moves an expectation at most: whoever measures may have been held up itself. */
+/** How far one measurement moves an expectation at most. */
 const MOST_GROWTH = 4
 const MOST_SHRINKAGE = 1 / 64
-/** The same where work may have begun before it was seen to. */
-const LEAST_DOUBTFUL = 1 / 2
 
 /** Less than this is what it takes to notice that work is done, and says nothing of slow work. */
 const LEAST_SLOW_MS = { hardware: 1, software: 5 }
+
+/** Between which a number is. */
+export interface Bounds {
+  readonly least: number
+  readonly most: number
+}
 
 /** What kinds of work take, learnt from what slices of several kinds took together. */
 export class Rates {
@@ -32,16 +36,15 @@ export class Rates {
   }
 
   /**
+   * Nothing is learnt where all of it may have taken what was expected.
    * @param expected milliseconds of each kind
    * @param measured of all
-   * @param exact whether the work is known to have begun no sooner than the measurement
    */
-  learn(expected: ReadonlyMap<object, number>, measured: number, exact: boolean): void {
+  learn(expected: ReadonlyMap<object, number>, { least, most }: Bounds): void {
     let sum = 0
     for (const milliseconds of expected.values()) sum += milliseconds
-    if (sum === 0 || (measured > sum && measured < this.#leastSlow)) return
-    const least = exact ? MOST_SHRINKAGE : LEAST_DOUBTFUL
-    const ratio = Math.min(MOST_GROWTH, Math.max(least, measured / sum))
+    if (sum === 0 || (sum <= most && (least <= sum || least < this.#leastSlow))) return
+    const ratio = sum > most ? Math.max(MOST_SHRINKAGE, most / sum) : Math.min(MOST_GROWTH, least / sum)
     // What was most of the slice is most likely to be what was misjudged.
     for (const [kind, milliseconds] of expected) {
       this.#known.set(kind, this.of(kind) * (1 + (ratio - 1) * (milliseconds / sum)))

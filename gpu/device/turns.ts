@@ -1,14 +1,12 @@
 import { LIMITS } from '../../protocol/limits.js'
 import type { Command } from './command-recorder.js'
 import { type Room, type Slice, SlicedLane, type SlicedOperation } from './lane.js'
-import { Rates } from './rates.js'
+import { LoopTurns } from './loop-turns.js'
+import { type Bounds, Rates } from './rates.js'
 import type { DirectRecorder } from './recorder.js'
 
 /** A slice is this part of what may be under way, so that the device has the next one at hand when it has done one. */
 const SLICE_PART = 1 / 2
-
-/** It takes so long to hear of a device that has nothing to do. */
-const IDLE_MS = { hardware: 0.7, software: 2 }
 
 /** What turns need of their device. */
 export interface TurnsDevice {
@@ -31,6 +29,7 @@ export class Turns {
   readonly #waiting: SlicedLane[] = []
   /** Of each slice that is submitted and not yet done: milliseconds that are expected of each kind of work. */
   readonly #underWay = new Set<ReadonlyMap<object, number>>()
+  readonly #loop = new LoopTurns(() => this.#underWay.size > 0)
 
   /** @param groupsPerDimension workgroups that a dimension of a dispatch holds */
   constructor(device: TurnsDevice, groupsPerDimension: number) {
@@ -85,22 +84,25 @@ export class Turns {
   #submit({ parts }: Slice, expected: ReadonlyMap<object, number>): void {
     const recorder = this.#device.record()
     for (const { command, range } of parts) command.record(recorder, range)
-    let began = performance.now()
-    let exact = true
+    const submitted = performance.now()
     this.#underWay.add(expected)
+    this.#loop.watch()
+    const noticed = (): Bounds => ({
+      least: Math.max(submitted, this.#loop.since),
+      most: performance.now(),
+    })
+    let begun: Bounds = { least: submitted, most: submitted }
     // What was submitted before, by others too, is not the slice's.
     this.#whenDone(() => {
-      const now = performance.now()
-      if (now - began < IDLE_MS[this.#adapter]) return
-      began = now
-      exact = false
+      begun = noticed()
     })
     try {
       recorder.submit()
     } finally {
       this.#whenDone(() => {
         this.#underWay.delete(expected)
-        this.#rates.learn(expected, performance.now() - began, exact)
+        const done = noticed()
+        this.#rates.learn(expected, { least: done.least - begun.most, most: done.most - begun.least })
         this.#goOn()
       })
     }
