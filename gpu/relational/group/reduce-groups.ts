@@ -9,7 +9,7 @@ import { ROW_BYTES } from '../query/query-column.js'
 import type { Table } from '../query/table.js'
 import { fittingPlans, type GroupedRows, type GroupPlan, statePlan } from './group-plan.js'
 import { aggregateResults, type PlanStates } from './group-results.js'
-import { type FoundGroups, stretchOf } from './slot-groups.js'
+import { type FoundGroups, stretchesOf } from './slot-groups.js'
 
 /** Rows of a tile; as in `reduce-groups.wesl`. */
 const TILE = { cooperative: 4096, serial: 1024 }
@@ -81,12 +81,11 @@ function fittingStates(
 
 async function reduceRows(work: DeviceWork, { rows }: Table, { plan, states }: PlanStates): Promise<void> {
   const [reduce, combine] = await kernelsOf(work, plan, ['reduce_all', 'combine_all'])
-  const stretch = stretchOf(work, rows)
-  const parts = Math.ceil(rows / stretch)
+  const { stretch, groups: parts, weight } = stretchesOf(work, rows, plan.code)
   const edges = work.words(parts * plan.states.words)
   const buffers = { ...plan.code.buffers(work, rows), edges, states }
   const params = { count: rows, stretch, tiles: parts }
-  work.recorder.dispatchGroups(reduce!, buffers, params, parts, { weight: plan.code.weight })
+  work.recorder.dispatchGroups(reduce!, buffers, params, parts, { weight })
   work.recorder.dispatchGroups(combine!, buffers, params, 1)
 }
 

@@ -16,8 +16,11 @@ const MOST_SLOTS = 1024
 const TABLE_WORDS = 4096
 /** Copies of each word, if there is room: as many as neighbouring invocations go through a kernel together. */
 const MOST_COPIES = 32
-/** Workgroups at most, which all add their tables to one, and rows that each has at least: a CPU's barriers take as long as many rows. */
-const MOST_GROUPS = 1024
+/**
+ * Workgroups at most, which all add their tables to one, and rows that each has at least: a CPU's barriers take as long as many rows. With fewer workgroups each
+ * would take long enough for others to wait for, and no slice takes less than one of them.
+ */
+const MOST_GROUPS = 4096
 const LEAST_STRETCH = { hardware: 4096, software: 65_536 }
 
 /** Groups that were found in one pass, their keys first. */
@@ -113,16 +116,16 @@ async function addToSlots(
   }
   const kernel = await work.kernels.generated.get(description, 'add_to_slots')
   work.recorder.clear(states, 0, slots * words * 4)
-  const stretch = stretchOf(work, rows)
+  const { stretch, groups, weight } = stretchesOf(work, rows, code)
   const copies = 2 ** Math.floor(Math.log2(Math.min(MOST_COPIES, TABLE_WORDS / (slots * words))))
   const buffers = { ...code.buffers(work, rows), states }
   const params = { count: rows, stretch, slots, words, copies }
-  const { weight } = code
-  work.recorder.dispatchGroups(kernel, buffers, params, Math.ceil(rows / stretch), { weight })
+  work.recorder.dispatchGroups(kernel, buffers, params, groups, { weight })
 }
 
-/** Rows for each of a bounded number of workgroups. */
-export function stretchOf({ device }: DeviceWork, rows: number): number {
+/** How rows are shared among a bounded number of workgroups: a stretch of neighbouring ones for each. */
+export function stretchesOf({ device }: DeviceWork, rows: number, code: RowCode) {
   const least = device.facts.software ? LEAST_STRETCH.software : LEAST_STRETCH.hardware
-  return Math.ceil(Math.max(least, rows / MOST_GROUPS) / GROUP_SIZE) * GROUP_SIZE
+  const stretch = Math.ceil(Math.max(least, rows / MOST_GROUPS) / GROUP_SIZE) * GROUP_SIZE
+  return { stretch, groups: Math.ceil(rows / stretch), weight: (code.weight * stretch) / least }
 }
