@@ -16,16 +16,9 @@ export function checkJoin(reader: NodeReader, left: TypedNode, right: TypedNode)
     throw reader.fault('a hash join finds equal keys only; a band takes ninlj, inlj or smj')
   }
   const condition = reader.has('on') ? equality(reader, left, right) : band(reader, left, right)
-  return {
-    op: 'join',
-    left,
-    right,
-    kind,
-    condition,
-    algorithm,
-    columns: joinedColumns(kind, left.columns, right.columns),
-    path: reader.path,
-  }
+  const columns = joinedColumns(kind, left.columns, right.columns)
+  const { path } = reader
+  return { op: 'join', left, right, kind, condition, algorithm, kept: [...columns.keys()], columns, path }
 }
 
 function equality(reader: NodeReader, left: TypedNode, right: TypedNode): JoinCondition {

@@ -79,6 +79,8 @@ export type TypedNode = {
       readonly kind: JoinKind
       readonly condition: JoinCondition
       readonly algorithm: JoinAlgorithm
+      /** Numbers of those columns that are given, of the left side's and behind them the right side's. */
+      readonly kept: readonly number[]
     }
   | { readonly op: 'product'; readonly left: TypedNode; readonly right: TypedNode }
   | {

@@ -87,7 +87,7 @@ function pruneGroups(node: NodeOf<'groupBy'>, needed: readonly number[]): Pruned
   return { node: pruned, kept: [...node.keys.keys(), ...behind] }
 }
 
-/** Columns of the right side come after those of the left, unless the node gives the left side's only. */
+/** Columns of the right side come after those of the left, unless the node gives the left side's only. What a join goes by ends with it unless it is needed above. */
 function pruneSides(node: NodeOf<'join' | 'product'>, needed: ReadonlySet<number>): Pruned {
   const pairs = node.op === 'join' ? node.condition.pairs : []
   const width = node.left.columns.length
@@ -97,11 +97,14 @@ function pruneSides(node: NodeOf<'join' | 'product'>, needed: ReadonlySet<number
   const left = prune(node.left, new Set(ofLeft))
   const right = prune(node.right, new Set([...pairs.map(([, column]) => column), ...behind]))
   const rightKept = node.columns.length > width ? right.kept.map((column) => column + width) : []
-  const kept = [...left.kept, ...rightKept]
+  const both = [...left.kept, ...rightKept]
   const pruned = { ...node, left: left.node, right: right.node }
-  if (pruned.op === 'product') return { node: pruned, kept }
+  if (pruned.op === 'product') return { node: pruned, kept: both }
+  const kept = both.filter((column) => needed.has(column))
+  const numbers = kept.map((column) => both.indexOf(column))
   const renumbered = pairs.map(([l, r]) => [left.kept.indexOf(l), right.kept.indexOf(r)] as const)
-  return { node: { ...pruned, condition: { ...pruned.condition, pairs: renumbered } }, kept }
+  const condition = { ...pruned.condition, pairs: renumbered }
+  return { node: { ...pruned, condition, kept: numbers }, kept }
 }
 
 /** An expression over an input of which only some columns are left. */

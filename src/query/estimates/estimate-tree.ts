@@ -39,8 +39,10 @@ function estimateNode(
       const input = estimate(node.input)
       return { ...input, columns: node.values.map((value) => computed(value, input)) }
     }
-    case 'join':
-      return estimateJoin(node, estimate(node.left), estimate(node.right))
+    case 'join': {
+      const joined = estimateJoin(node, estimate(node.left), estimate(node.right))
+      return { ...joined, columns: node.kept.map((column) => joined.columns[column]!) }
+    }
     case 'product':
       return estimateJoin(
         { kind: 'inner', condition: NO_CONDITION },

@@ -26,6 +26,8 @@ export async function* join(run: QueryRun, node: NodeOf<'join'>, sides: Sides): 
 /** What is joined, and how. */
 export type JoinSpec = Pick<NodeOf<'join'>, 'kind' | 'algorithm'> & {
   readonly condition: JoinCondition
+  /** Numbers of the columns that are given; all if absent. */
+  readonly kept?: readonly number[]
   /** Whether nulls are equal to each other; else to nothing. */
   readonly nullsEqual?: boolean
 }
@@ -39,7 +41,11 @@ export async function* joinTables(
   right: Table,
 ): AsyncGenerator<Table, void, undefined> {
   const { work } = run
-  const { kind } = spec
+  const { kind, kept } = spec
+  const tableOf = (pass: JoinPass) => {
+    const table = passTable(work, kind, left, right, pass)
+    return kept === undefined ? table : table.choose(kept)
+  }
   const byIndex = await run.measure(node, () => joinByIndex(run, spec, left, right))
   const { result, keys, method } =
     byIndex ?? (await run.measure(node, () => joinByKeys(run, spec, left, right)))
@@ -49,11 +55,11 @@ export async function* joinTables(
   try {
     for await (const pass of result.passes()) {
       tables++
-      yield await run.step(node, [], () => passTable(work, kind, left, right, pass))
+      yield await run.step(node, [], () => tableOf(pass))
     }
     if (tables > 0) return
     const none = { left: work.absent, right: work.absent, count: 0, ascending: undefined }
-    yield await run.step(node, [], () => passTable(work, kind, left, right, none))
+    yield await run.step(node, [], () => tableOf(none))
   } finally {
     result.destroy()
     letGo()
