@@ -135,6 +135,7 @@ export class QueryRun {
         this.#held.add(made)
         this.#giveBack()
         await this.#regain()
+        await this.work.letOthers()
         return made
       } catch (error) {
         for (const input of inputs) this.drop(input)

@@ -26,27 +26,47 @@ export async function concatenate(work: DeviceWork, tables: readonly Table[]): P
     throw new WarpdexError('TOO_LARGE', `an operator takes up to ${MOST_ROWS} rows; it would get ${rows}`)
   }
   const parts = await withOneDictionary(work, filled)
-  return new Table(rows, joinColumns(work, parts, rows))
+  return new Table(rows, await joinColumns(work, parts, rows))
+}
+
+/** The numbers of rows in parts, and all of them one after the other. */
+interface JoinedNumbers {
+  readonly numbers: readonly RowNumbers[]
+  readonly all: RowNumbers
+}
+
+async function joinColumns(work: DeviceWork, parts: readonly Table[], rows: number): Promise<TableColumn[]> {
+  const made: TableColumn[] = []
+  const joined: JoinedNumbers[] = []
+  for (const index of parts[0]!.columns.keys()) {
+    await work.letOthers()
+    made.push(joinedColumn(work, parts, index, rows, joined))
+  }
+  return made
 }
 
 /** Columns of one source in all tables, as results of a join that come in parts have, stay numbers of its rows. */
-function joinColumns(work: DeviceWork, parts: readonly Table[], rows: number): TableColumn[] {
-  const joined: { readonly numbers: readonly RowNumbers[]; readonly all: RowNumbers }[] = []
-  return parts[0]!.columns.map(({ source }, index) => {
-    const columns = parts.map((part) => part.columns[index]!)
-    const numbers = columns.flatMap((column) => (column.source === source ? (column.rows ?? []) : []))
-    if (numbers.length < parts.length) {
-      const dense = parts.map((part) => part.dense(work, index))
-      return { source: joinColumn(work, parts, dense, rows), rows: undefined }
-    }
-    const known = joined.find((one) => one.numbers.every((part, i) => part === numbers[i]))
-    if (known !== undefined) return { source, rows: known.all }
-    const asColumns = numbers.map(({ buffer }) => ({ ...NUMBERS, values: buffer }))
-    const { values: buffer } = joinColumn(work, parts, asColumns, rows)
-    const all = { buffer, outer: numbers.some(({ outer }) => outer), ascending: false }
-    joined.push({ numbers, all })
-    return { source, rows: all }
-  })
+function joinedColumn(
+  work: DeviceWork,
+  parts: readonly Table[],
+  index: number,
+  rows: number,
+  joined: JoinedNumbers[],
+): TableColumn {
+  const columns = parts.map((part) => part.columns[index]!)
+  const { source } = columns[0]!
+  const numbers = columns.flatMap((column) => (column.source === source ? (column.rows ?? []) : []))
+  if (numbers.length < parts.length) {
+    const dense = parts.map((part) => part.dense(work, index))
+    return { source: joinColumn(work, parts, dense, rows), rows: undefined }
+  }
+  const known = joined.find((one) => one.numbers.every((part, i) => part === numbers[i]))
+  if (known !== undefined) return { source, rows: known.all }
+  const asColumns = numbers.map(({ buffer }) => ({ ...NUMBERS, values: buffer }))
+  const { values: buffer } = joinColumn(work, parts, asColumns, rows)
+  const all = { buffer, outer: numbers.some(({ outer }) => outer), ascending: false }
+  joined.push({ numbers, all })
+  return { source, rows: all }
 }
 
 function joinColumn(

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { Device, DeviceColumn } from '../../device/device.js'
 import { DeviceFull } from '../../device/device-full.js'
@@ -27,6 +28,9 @@ export function faultySum(faults: number): number | undefined {
   const number = 30 - Math.clz32((faults & -faults) >>> 0)
   return number === SUM_FAULTS - 1 ? undefined : number
 }
+
+/** Milliseconds for which a query may have the thread while others wait. */
+const LONGEST_TURN_MS = 1
 
 /** Bytes of the device's memory. */
 export interface Moved {
@@ -64,6 +68,8 @@ export class DeviceWork {
   readonly #moved = { read: 0, written: 0 }
   readonly #profiler: Profiler | undefined
   #recorder: Recorder | undefined
+  /** When the query was last given the thread. */
+  #turnBegan = performance.now()
 
   /** @param profiler times the work, if there is one */
   constructor(
@@ -164,6 +170,13 @@ export class DeviceWork {
     const recorder = this.#recorder
     this.#recorder = undefined
     recorder?.submit()
+  }
+
+  /** Lets others have the thread where the query has had it for long, as where it makes large buffers. */
+  async letOthers(): Promise<void> {
+    if (performance.now() - this.#turnBegan < LONGEST_TURN_MS) return
+    await setImmediate()
+    this.#turnBegan = performance.now()
   }
 
   /** Submits, and waits until all of it is in the device's queue: what others submit then comes after it. */
@@ -271,6 +284,7 @@ export class DeviceWork {
     const watched = [...this.#watched]
     const words = watched.map(({ faults }) => ({ buffer: faults, bytes: 4 }))
     const read = await this.device.submitAndRead(recorder, [...columns, ...words])
+    this.#turnBegan = performance.now()
     this.#watched.splice(0, watched.length)
     for (const [i, bytes] of read.splice(columns.length).entries()) {
       const [faults] = new Uint32Array(bytes.buffer, bytes.byteOffset, 1)
