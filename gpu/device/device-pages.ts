@@ -29,20 +29,3 @@ export function reserveFor(structureBytes: number, software: boolean): number {
   const most = software ? RESERVE_BYTES.software : RESERVE_BYTES.hardware
   return Math.min(most, structureBytes / 16)
 }
-
-/** Buffers for operations that are made ahead of need: as many as a large batch of writes takes. */
-const SPARE_BUFFERS = 32
-
-/** Bytes of each, at least, since smaller ones are made in no time, and at most. */
-const LEAST_SPARE_BYTES = 2 ** 16
-const SPARE_BYTES = { hardware: 2 ** 26, software: 2 ** 18 }
-
-/** The buffers for operations that are to be unused where structures may have so many bytes. */
-export function sparesFor(
-  structureBytes: number,
-  software: boolean,
-): { readonly size: number; readonly count: number } {
-  const most = software ? SPARE_BYTES.software : SPARE_BYTES.hardware
-  const affordable = 2 ** Math.floor(Math.log2(structureBytes / 16 / SPARE_BUFFERS))
-  return { size: Math.min(most, affordable), count: affordable < LEAST_SPARE_BYTES ? 0 : SPARE_BUFFERS }
-}

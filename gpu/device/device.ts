@@ -1,5 +1,4 @@
 import { WarpdexError } from '../../protocol/errors.js'
-import { BufferPool } from '../memory/buffer-pool.js'
 import { HostCopies } from '../memory/host-copies.js'
 import { PagePool } from '../memory/page-pool.js'
 import type { DeviceMemory, PageRun } from '../memory/page-run.js'
@@ -12,8 +11,9 @@ import { Uploads } from '../memory/uploads.js'
 import type { SelectionCosts } from '../relational/selection/selection-types.js'
 import { type AdapterChoice, type AdapterFacts, type FoundAdapter, findAdapter } from './adapter.js'
 import { BufferMaker } from './buffer-maker.js'
+import { BufferPools } from './buffer-pools.js'
 import { Clock } from './clock.js'
-import { createPagePool, reserveFor, sparesFor } from './device-pages.js'
+import { createPagePool, reserveFor } from './device-pages.js'
 import { IdleTime } from './idle-time.js'
 import type { Kernel } from './kernel.js'
 import { KernelStore } from './kernel-store.js'
@@ -32,14 +32,11 @@ export type Kernels<Name extends string> = Readonly<Record<Name, Kernel>>
 /** Every buffer is a whole number of these, so that kernels can bind any column as `array<vec4u>`. */
 const QUAD_BYTES = 16
 
-/**
- * Bytes of unused scratch and readback buffers that stay allocated on a GPU, and in the CPU's own memory. They make way where
- * memory runs short.
- */
-const POOL_BYTES = { hardware: 16 * 2 ** 30, software: 512 * 2 ** 20 }
-
 /** `STORAGE`, `COPY_SRC` and `COPY_DST` of `GPUBufferUsage`; the globals of WebGPU exist only once an adapter was asked for. */
 const STORED = 0x80 | 0x4 | 0x8
+
+/** What such a buffer is called that an operation needs for its duration. */
+const SCRATCH = 'scratch memory'
 
 /**
  * The one owner of instance, adapter and device. It keeps all three referenced until `destroy`, because Dawn takes the
@@ -74,8 +71,8 @@ export class Device {
   profiler: Profiler | undefined
   readonly #found: FoundAdapter
   readonly #kernels: KernelStore
-  readonly #scratch: BufferPool
   readonly #buffers: BufferMaker
+  readonly #pools: BufferPools
   readonly #readback: Readback
   readonly #uploads: Uploads
   /** Only where the CPU is the device. */
@@ -105,23 +102,17 @@ export class Device {
       submitted: async () => {},
     }
     this.#pauses = found.software ? new PollingPauses() : undefined
-    const kept = found.software ? POOL_BYTES.software : POOL_BYTES.hardware
-    const { COPY_SRC, COPY_DST, MAP_READ, MAP_WRITE } = GPUBufferUsage
-    const pool = (usage: GPUBufferUsageFlags, mapped = false) => {
-      const create = (size: number) => {
-        if (usage === STORED) this.#refuseUnbindable(size, 'scratch memory')
-        return buffers.create(size, usage, 'scratch memory', mapped)
-      }
-      const made = new BufferPool(create, bindingBytes, kept)
-      buffers.onShortage(() => made.destroy())
-      return made
-    }
-    const [scratch, readback, staging] = [
-      pool(STORED),
-      pool(MAP_READ | COPY_DST),
-      pool(MAP_WRITE | COPY_SRC, true),
-    ]
-    this.#scratch = scratch
+    this.#pools = new BufferPools({
+      buffers,
+      idleTime: this.idleTime,
+      software: found.software,
+      bindingBytes,
+      createStored: (bytes) => {
+        this.#refuseUnbindable(bytes, SCRATCH)
+        return buffers.create(bytes, STORED, SCRATCH)
+      },
+      createStoredAhead: (bytes) => this.#createAhead(bytes),
+    })
     this.pages = createPagePool({
       limits: gpu.limits,
       bindingBytes,
@@ -137,9 +128,9 @@ export class Device {
       },
     })
     buffers.onShortage(() => this.pages.giveUp())
-    this.#readback = new Readback(this, readback)
+    this.#readback = new Readback(this, this.#pools.readback)
     // Where the CPU is the device, `writeBuffer` is a copy already.
-    this.#uploads = new Uploads(this, found.software ? undefined : new Staging(this, staging))
+    this.#uploads = new Uploads(this, found.software ? undefined : new Staging(this, this.#pools.staging))
     this.lost = this.#watchLoss()
   }
 
@@ -222,7 +213,7 @@ export class Device {
    * @param lane by which the operation's work gets to the device; at once unless given
    */
   scratch(admit?: (bytes: number) => void, lane = this.#direct): Scratch {
-    return new Scratch(this.#scratch, lane, admit)
+    return new Scratch(this.#pools.scratch, lane, admit)
   }
 
   /** Runs a task, which begins at once, with scratch memory that is given back when it has settled. */
@@ -258,29 +249,26 @@ export class Device {
    * As `PagePool.resize`.
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
-  resizePages(run: PageRun, bytes: number, usedBytes: number): void {
+  resizePages(run: PageRun, bytes: number, usedBytes: number, leastBytes = bytes): void {
     this.#refuseUnbindable(bytes, run.label)
-    this.pages.resize(run, bytes, usedBytes)
+    this.pages.resize(run, bytes, usedBytes, leastBytes)
   }
 
   /** Has memory of structures, and buffers for operations, made ahead of need from now on, in idle time. */
   keepReserve(): void {
     const { structureBytes, facts } = this
     this.pages.keepReserve(reserveFor(structureBytes, facts.software))
-    const spares = sparesFor(structureBytes, facts.software)
-    const make = () => {
-      const buffer = this.#buffers.tryCreate({ size: spares.size, usage: STORED, label: 'scratch memory' })
-      if (buffer !== undefined) this.#firstUse(buffer)
-      return buffer
-    }
-    this.#scratch.keepSpares({ ...spares, make, whenIdle: (call) => this.idleTime.whenIdle(call) })
+    this.#pools.keepSpares(structureBytes)
   }
 
-  /** The first use of a buffer has the device zero all of it. */
-  #firstUse(buffer: GPUBuffer): void {
+  #createAhead(bytes: number): GPUBuffer | undefined {
+    const buffer = this.#buffers.tryCreate({ size: bytes, usage: STORED, label: SCRATCH })
+    if (buffer === undefined) return undefined
+    // The first use of a buffer has the device zero all of it.
     const recorder = this.record()
     recorder.clear(buffer, 0, QUAD_BYTES)
     recorder.submit()
+    return buffer
   }
 
   /** Bytes of the pages that so many bytes take: whole ones, unless that would be more than a structure may bind. */

@@ -49,13 +49,17 @@ export class FreePages {
         )
   }
 
-  /** Takes the pages from number `first` on, if all of them are free. */
-  takeAt(first: number, pages: number): boolean {
+  /**
+   * Takes the pages from number `first` on: as many as are free, up to `most`.
+   * @returns how many; 0 where they are fewer than `least`
+   */
+  takeAt(first: number, least: number, most: number): number {
     const i = this.#after(first - 1)
     const run = this.#runs[i]
-    if (run?.first !== first || run.pages < pages) return false
+    if (run?.first !== first || run.pages < least) return 0
+    const pages = Math.min(run.pages, most)
     this.#takeFrom(i, pages)
-    return true
+    return pages
   }
 
   /** Gives pages back. */

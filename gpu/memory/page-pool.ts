@@ -1,3 +1,4 @@
+import type { Recorder } from '../device/recorder.js'
 import { Compactor } from './compactor.js'
 import { PageRun } from './page-run.js'
 import { PAGE_BYTES, type Pages, pagesFor, type Slab, type SlabSort, SORTS } from './slab.js'
@@ -34,8 +35,9 @@ export class PagePool {
    */
   allocate(sort: SlabSort, bytes: number, label: string): PageRun {
     const slabs = this.#of(sort)
-    const pages = slabs.take(bytes, label, false)
-    this.#clear(pages, pagesFor(bytes))
+    const pages = slabs.take(bytes, label)
+    const recorder = this.#maker.record()
+    if (this.#clear(recorder, pages, pagesFor(bytes))) recorder.submit()
     const run = new PageRun(label, pages, bytes, (given) => {
       if (slabs.release(given)) this.#lookAfter()
     })
@@ -47,31 +49,47 @@ export class PagePool {
   /**
    * Gives a run another number of bytes: where it lies if the pages behind it are free, else in pages behind which there is room. What comes to it is zero.
    * @param usedBytes bytes of its content, which it still has
+   * @param leastBytes bytes that do where fewer than `bytes` are free in one piece: making a slab takes longer than moving again
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
-  resize(run: PageRun, bytes: number, usedBytes: number): void {
-    const { slab, firstPage: first } = run
-    const [before, after] = [pagesFor(run.size), pagesFor(bytes)]
-    if (after <= before) {
-      slab.free.release(first + after, before - after)
-      run.settle({ slab, first }, bytes)
-    } else if (slab.free.takeAt(first + before, after - before)) {
-      this.#clear({ slab, first: first + before }, after - before)
-      run.settle({ slab, first }, bytes)
-    } else {
-      const slabs = this.#of(slab.sort)
-      const pages = slabs.take(bytes, run.label, true)
-      this.#clear(pages, after)
-      const recorder = this.#maker.record()
-      slabs.move(recorder, run, pages, bytes, usedBytes)
-      recorder.submit()
-    }
+  resize(run: PageRun, bytes: number, usedBytes: number, leastBytes = bytes): void {
+    if (pagesFor(bytes) <= pagesFor(run.size)) this.#shrink(run, bytes)
+    else if (!this.#growInPlace(run, bytes, leastBytes)) this.#moveToGrow(run, bytes, usedBytes, leastBytes)
     this.#lookAfter()
+  }
+
+  #shrink(run: PageRun, bytes: number): void {
+    const { slab, firstPage: first } = run
+    const after = pagesFor(bytes)
+    slab.free.release(first + after, pagesFor(run.size) - after)
+    run.settle({ slab, first }, bytes)
+  }
+
+  /** @returns whether there was room for that */
+  #growInPlace(run: PageRun, bytes: number, leastBytes: number): boolean {
+    const { slab, firstPage: first } = run
+    const before = pagesFor(run.size)
+    const added = slab.free.takeAt(first + before, pagesFor(leastBytes) - before, pagesFor(bytes) - before)
+    if (added === 0) return false
+    const recorder = this.#maker.record()
+    if (this.#clear(recorder, { slab, first: first + before }, added)) recorder.submit()
+    run.settle({ slab, first }, Math.min(bytes, (before + added) * PAGE_BYTES))
+    return true
+  }
+
+  #moveToGrow(run: PageRun, bytes: number, usedBytes: number, leastBytes: number): void {
+    const slabs = this.#of(run.slab.sort)
+    const { slab, first, pages } = slabs.takeToGrow(bytes, leastBytes, run.label)
+    const recorder = this.#maker.record()
+    const written = Math.floor(usedBytes / PAGE_BYTES)
+    this.#clear(recorder, { slab, first: first + written }, pages - written)
+    slabs.move(recorder, run, { slab, first }, Math.min(bytes, pages * PAGE_BYTES), usedBytes)
+    recorder.submit()
   }
 
   /**
    * Has slabs made ahead of need from now on, when the device has nothing to do: so many bytes of each sort are free in one piece, and as many as its
-   * largest run needs to go on, which may be the next to move.
+   * two largest runs need to go on, which may be the next to move.
    */
   keepReserve(bytes: number): void {
     for (const slabs of this.#sets.values()) slabs.reserveBytes = bytes
@@ -95,13 +113,15 @@ export class PagePool {
     return this.#sets.get(sort)!
   }
 
-  /** Zeroes pages of which any was handed out before. */
-  #clear({ slab, first }: Pages, pages: number): void {
+  /**
+   * Zeroes pages of which any was handed out before.
+   * @returns whether there are any
+   */
+  #clear(recorder: Recorder, { slab, first }: Pages, pages: number): boolean {
     const dirty = slab.use(first, pages)
-    if (dirty === 0) return
-    const recorder = this.#maker.record()
+    if (dirty === 0) return false
     recorder.clear(slab.buffer, first * PAGE_BYTES, dirty * PAGE_BYTES)
-    recorder.submit()
+    return true
   }
 
   /** Sees to it that there is as much ahead of need as there should be, when the device has nothing to do, and that free pages are together. */

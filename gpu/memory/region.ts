@@ -70,7 +70,7 @@ export class Region {
   }
 
   /**
-   * Makes room for `records` more records. Doubles where the device has room for that, so that growing stays linear.
+   * Makes room for `records` more records. Doubles as far as the device has free pages for that, so that growing stays linear.
    * @param isTight whether it grows by no more than that, because all of it goes elsewhere soon
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, with nothing changed
    */
@@ -79,7 +79,7 @@ export class Region {
     const most = this.reservedBytes(records, isTight)
     if (most > least) {
       try {
-        return await this.#resize(most)
+        return await this.#resize(most, least)
       } catch (error) {
         if (toWarpdexError(error).code !== 'OUT_OF_DEVICE_MEMORY') throw error
       }
@@ -95,8 +95,8 @@ export class Region {
     await this.#resize(this.leastBytes(records))
   }
 
-  async #resize(bytes: number): Promise<void> {
-    if (bytes !== this.bytes) this.#device.resizePages(this.buffer, bytes, this.usedBytes)
+  async #resize(bytes: number, leastBytes = bytes): Promise<void> {
+    if (bytes !== this.bytes) this.#device.resizePages(this.buffer, bytes, this.usedBytes, leastBytes)
   }
 
   /**

@@ -81,13 +81,27 @@ export class SlabSet {
   }
 
   /**
-   * Pages for a run, in a new slab if there are none; with `grows` there is room behind them if possible.
+   * Pages for a run, in a new slab if there are none.
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
    */
-  take(bytes: number, label: string, grows: boolean): Pages {
+  take(bytes: number, label: string): Pages {
+    return this.find(pagesFor(bytes), false) ?? this.#takeNew(bytes, label)
+  }
+
+  /**
+   * Pages for a run that grows, with room behind them if possible: as many as are free in one piece, up to what `bytes` takes; where `leastBytes` have no
+   * room either, a new slab's.
+   * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`
+   */
+  takeToGrow(bytes: number, leastBytes: number, label: string): Pages & { readonly pages: number } {
+    const most = pagesFor(bytes)
+    const longest = this.#slabs.reduce((sofar, { free }) => Math.max(sofar, free.longest), 0)
+    const pages = longest < pagesFor(leastBytes) ? most : Math.min(most, longest)
+    return { ...(this.find(pages, true) ?? this.#takeNew(bytes, label)), pages }
+  }
+
+  #takeNew(bytes: number, label: string): Pages {
     const pages = pagesFor(bytes)
-    const found = this.find(pages, grows)
-    if (found !== undefined) return found
     // As large as the others together, so that there are few.
     const ahead = Math.max(pages * PAGE_BYTES, this.#sizeAhead)
     const buffer = this.#maker.createAhead(ahead, `a slab for ${label}`)
@@ -95,7 +109,7 @@ export class SlabSet {
     return { slab, first: slab.free.takeFirst(pages)! }
   }
 
-  /** Free pages for a run. Slabs that nobody uses come last, so that they can be given back. */
+  /** Free pages for a run; with `grows` there is room behind them if possible. Slabs that nobody uses come last, so that they can be given back. */
   find(pages: number, grows: boolean): Pages | undefined {
     const slabs = this.#slabs.filter(({ free }) => free.count >= pages)
     const unused = slabs.filter(({ runs }) => runs.size === 0)
@@ -131,16 +145,23 @@ export class SlabSet {
     recorder.submit()
   }
 
-  /** Bytes of the slab that the reserve lacks: 0 where its largest run could go on, and at least half of the reserve is there. */
+  /**
+   * Bytes of the slab that the reserve lacks: 0 where its two largest runs, which may be of one structure and grow at once, could go on, and at least half
+   * of the reserve is there.
+   */
   missing(without?: Slab): number {
     if (this.reserveBytes === undefined) return 0
     const { mostBytes, mostRunBytes } = this.#maker
-    let [largest, longest] = [0, 0]
+    let [largest, second, longest] = [0, 0, 0]
     for (const slab of this.#slabs) {
-      for (const { size } of slab.runs) if (size < mostRunBytes) largest = Math.max(largest, size)
+      for (const { size } of slab.runs) {
+        if (size >= mostRunBytes) continue
+        if (size > largest) [largest, second] = [size, largest]
+        else second = Math.max(second, size)
+      }
       if (slab !== without) longest = Math.max(longest, slab.free.longest)
     }
-    const room = Math.min(mostBytes, ROOM_TO_GO_ON * largest)
+    const room = Math.min(mostBytes, ROOM_TO_GO_ON * (largest + second))
     if (longest * PAGE_BYTES >= Math.max(room, this.reserveBytes / 2)) return 0
     return Math.max(pagesFor(Math.max(this.reserveBytes, room)) * PAGE_BYTES, this.#sizeAhead)
   }

@@ -125,6 +125,46 @@ t.test('a region grows where it lies as long as the pages behind it are free', a
   region.destroy()
 })
 
+t.test('a region grows into what is free before a slab is made for it', async (t) => {
+  const device = await openDevice(t)
+  const words = 75 * PAGE_BYTES
+  const create = async (label: string) => {
+    const region = await Region.create(device, 'tree', label, 1, words)
+    region.take(words)
+    return region
+  }
+  const regions = [await create('one'), await create('another')] as const
+  const before = device.creations
+  await regions[0].reserve(1)
+  t.equal(device.creations, before)
+  t.equal(regions[0].bytes, (1024 - 600) * PAGE_BYTES, 'the slab has so much beside both')
+  await regions[0].reserve(words)
+  t.ok(device.creations > before, 'what is needed has no room')
+  t.equal(regions[0].bytes, 848 * PAGE_BYTES, 'and it doubles')
+  for (const region of regions) region.destroy()
+})
+
+t.test('the reserve has room for two regions that grow at once', async (t) => {
+  const device = await openDevice(t)
+  const words = MEBI
+  const create = async (label: string) => {
+    const region = await Region.create(device, 'tree', label, 1, words)
+    region.take(words)
+    return region
+  }
+  const regions = [await create('one'), await create('another')]
+  device.pages.keepReserve(MEBI)
+  const free = () => device.pages.figures().find(({ sort }) => sort === 'tree')!.freeBytes
+  while (free() < 16 * MEBI) await new Promise((resolve) => setTimeout(resolve, 20))
+  const before = device.creations
+  for (const region of regions) await region.reserve(1)
+  t.equal(device.creations, before)
+  for (const region of regions) {
+    t.equal(region.bytes, 8 * words)
+    region.destroy()
+  }
+})
+
 t.test('200 indexes grow a thousandfold within the reserve, and no buffer is made for it', async (t) => {
   const device = await openDevice(t)
   device.pages.keepReserve(RESERVE)

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { BufferPool } from '../../../gpu/memory/buffer-pool.js'
-import { Staging } from '../../../gpu/memory/staging.js'
+import { STAGED_PIECE_BYTES, Staging } from '../../../gpu/memory/staging.js'
+import { asBytes } from '../../../protocol/columns.js'
 import { Random, seedOfRun } from '../../random.js'
 import { openDevice } from '../open-device.js'
 
@@ -42,6 +43,36 @@ t.test('columns get where they belong, in the order in which they are recorded',
     await device.read(target, bytes)
   }
   t.ok(created <= before + 2, 'buffers are used again')
+  pool.destroy()
+  target.destroy()
+})
+
+t.test('long columns go up in pieces, whose buffers serve those of other lengths', async (t) => {
+  const device = await openDevice(t)
+  const made: number[] = []
+  const create = (size: number) => {
+    made.push(size)
+    const usage = GPUBufferUsage.MAP_WRITE | GPUBufferUsage.COPY_SRC
+    return device.gpu.createBuffer({ size, usage, mappedAtCreation: true })
+  }
+  const pool = new BufferPool(create, 2 ** 30, 2 ** 30)
+  const staging = new Staging(device, pool)
+  const target = await device.allocate(3 * STAGED_PIECE_BYTES + 4, 'target')
+  for (const pieces of [2.5, 2, 1.5]) {
+    const words = Uint32Array.from({ length: (pieces * STAGED_PIECE_BYTES) / 4 + 1 }, (_, i) =>
+      Math.imul(i, 0x9e37_79b1),
+    )
+    const column = asBytes(words).subarray(0, -3)
+    const recorder = device.record()
+    staging.record(recorder, target, 4, column)
+    recorder.submit()
+    const read = await device.read(target, column.length, 4)
+    t.ok(Buffer.from(read).equals(column), `${pieces} pieces`)
+  }
+  t.same(
+    made.filter((size) => size > 256),
+    [STAGED_PIECE_BYTES, STAGED_PIECE_BYTES, STAGED_PIECE_BYTES],
+  )
   pool.destroy()
   target.destroy()
 })
