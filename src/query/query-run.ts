@@ -11,6 +11,7 @@ import {
 import type { QueryColumn } from '../../gpu/relational/query/query-column.js'
 import type { Table } from '../../gpu/relational/query/table.js'
 import { WarpdexError } from '../../protocol/errors.js'
+import { getOrInsert } from '../../protocol/get-or-insert.js'
 import { inputsOf, type TypedNode } from '../../protocol/query/typed.js'
 import { SelectionFigures } from './selection/selection-figures.js'
 
@@ -103,9 +104,7 @@ export class QueryRun {
   }
 
   figures(node: TypedNode): StepFigures {
-    const figures = this.#figures.get(node) ?? new StepFigures()
-    this.#figures.set(node, figures)
-    return figures
+    return getOrInsert(this.#figures, node, () => new StepFigures())
   }
 
   /**

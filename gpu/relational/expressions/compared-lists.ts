@@ -1,3 +1,4 @@
+import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import type { ConstantValue, TypedExpression } from '../../../protocol/query/typed.js'
 import { codeOf } from '../query/dictionaries.js'
 import type { StringDictionary } from '../string-dictionary.js'
@@ -30,10 +31,7 @@ export function comparedLists(
     else if (operand.kind === 'or') operand.args.forEach(collect)
     else if (operand.kind === 'comparison' && constant !== undefined) {
       const [value] = operand.args
-      const number = numbers.of(value)
-      const list = lists.get(number) ?? { value, constants: [] }
-      lists.set(number, list)
-      list.constants.push(constant)
+      getOrInsert(lists, numbers.of(value), () => ({ value, constants: [] })).constants.push(constant)
     } else others.push(operand)
   }
   collect(expression)

@@ -1,4 +1,5 @@
 import { WarpdexError } from '../../../protocol/errors.js'
+import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import type { DeviceWork } from '../query/device-work.js'
@@ -153,9 +154,7 @@ function largestParts(expression: TypedExpression, evaluated: Evaluated): TypedE
   const sizes = new Map<TypedExpression, number>()
   const open = (part: TypedExpression) => argumentsOf(part).filter((argument) => !evaluated.has(argument))
   const size = (part: TypedExpression): number => {
-    const known = sizes.get(part) ?? open(part).reduce((sum, argument) => sum + size(argument), 1)
-    sizes.set(part, known)
-    return known
+    return getOrInsert(sizes, part, () => open(part).reduce((sum, argument) => sum + size(argument), 1))
   }
   const parts: TypedExpression[] = []
   for (let inner = open(expression); inner.length > 0; inner = open(parts.at(-1)!)) {

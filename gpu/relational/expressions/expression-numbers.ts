@@ -1,3 +1,4 @@
+import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'
 import { constantBits } from './ordered-numbers.js'
 
@@ -7,14 +8,9 @@ export class ExpressionNumbers {
   readonly #forms = new Map<string, number>()
 
   of(expression: TypedExpression): number {
-    let number = this.#known.get(expression)
-    if (number === undefined) {
-      const form = this.#form(expression)
-      number = this.#forms.get(form) ?? this.#forms.size
-      this.#forms.set(form, number)
-      this.#known.set(expression, number)
-    }
-    return number
+    return getOrInsert(this.#known, expression, () => {
+      return getOrInsert(this.#forms, this.#form(expression), () => this.#forms.size)
+    })
   }
 
   #form(expression: TypedExpression): string {

@@ -1,3 +1,4 @@
+import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import type { ComparisonOp } from '../../../protocol/query/tree.js'
 import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'
 import { codeOf, codesIn, dictionaryOf, matchTable, unitedDictionary } from '../query/dictionaries.js'
@@ -93,14 +94,8 @@ export class RowCode extends RowText {
 
   #value(expression: TypedExpression, dictionary: StringDictionary | undefined): RowValue {
     const number = this.#numbers.of(expression)
-    const known = this.#values.get(number) ?? new Map<StringDictionary | undefined, RowValue>()
-    this.#values.set(number, known)
-    let value = known.get(dictionary)
-    if (value === undefined) {
-      value = this.#computed(expression, dictionary)
-      known.set(dictionary, value)
-    }
-    return value
+    const known = getOrInsert(this.#values, number, () => new Map())
+    return getOrInsert(known, dictionary, () => this.#computed(expression, dictionary))
   }
 
   #computed(expression: TypedExpression, dictionary: StringDictionary | undefined): RowValue {
@@ -163,9 +158,7 @@ export class RowCode extends RowText {
   /** The dictionary of an expression that gives strings. */
   #dictionary(expression: TypedExpression): StringDictionary {
     const number = this.#numbers.of(expression)
-    const dictionary = this.#dictionaries.get(number) ?? this.#foundDictionary(expression)
-    this.#dictionaries.set(number, dictionary)
-    return dictionary
+    return getOrInsert(this.#dictionaries, number, () => this.#foundDictionary(expression))
   }
 
   #foundDictionary(expression: TypedExpression): StringDictionary {

@@ -1,4 +1,5 @@
 import { asBytes } from '../../../protocol/columns.js'
+import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import type { ValueType } from '../../../protocol/query/tree.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import { type DeviceWork, EXPRESSION_FAULT } from '../query/device-work.js'
@@ -105,8 +106,7 @@ export class RowText {
 
   /** A function of a library, to be called by this name. */
   use(library: keyof typeof LIBRARIES, name: string): string {
-    const names = this.#imports.get(library) ?? new Set()
-    this.#imports.set(library, names.add(name))
+    getOrInsert(this.#imports, library, () => new Set()).add(name)
     return name
   }
 

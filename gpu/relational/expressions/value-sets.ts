@@ -25,12 +25,6 @@ export function isEmpty({ intervals, nulls }: ValueSet): boolean {
   return intervals.length === 0 && !nulls
 }
 
-/** Whether every value up to `last` is in the set; of nulls nothing is asked. */
-export function hasAllValues({ intervals }: ValueSet, last: bigint): boolean {
-  if (last < 0n) return true
-  return intervals.length === 1 && intervals[0]!.low === 0n && intervals[0]!.high >= last
-}
-
 /** The values of a list, which may be in any order and repeat. */
 export function setOf(values: Iterable<bigint>): ValueSet {
   const intervals: { low: bigint; high: bigint }[] = []
@@ -84,12 +78,7 @@ export function withoutNulls(set: ValueSet): ValueSet {
 }
 
 export function areEqual(a: ValueSet, b: ValueSet): boolean {
-  if (a === b) return true
-  return (
-    a.nulls === b.nulls &&
-    a.intervals.length === b.intervals.length &&
-    a.intervals.every(({ low, high }, i) => low === b.intervals[i]!.low && high === b.intervals[i]!.high)
-  )
+  return a === b || (isWithin(a, b) && isWithin(b, a))
 }
 
 /** Whether all that is in `part` is in `whole`. */

@@ -1,4 +1,5 @@
 import { WarpdexError } from '../../../protocol/errors.js'
+import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import type { AggregateFunction, ValueType } from '../../../protocol/query/tree.js'
 import type { TypedAggregate } from '../../../protocol/query/typed.js'
 import { ordered } from '../expressions/operators.js'
@@ -143,14 +144,11 @@ export class AggregateStates {
   }
 
   #accumulator(value: RowValue, of: string, kind: Accumulation, part: () => string): Accumulator {
-    const parts = this.#inputs.get(value)!
-    let known = parts.get(of)
-    if (known === undefined) {
+    const add = () => {
       const to = { kind, at: this.words }
       this.#accumulators.push(to)
-      known = { to, part: part() }
-      parts.set(of, known)
+      return { to, part: part() }
     }
-    return known.to
+    return getOrInsert(this.#inputs.get(value)!, of, add).to
   }
 }

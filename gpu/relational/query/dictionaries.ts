@@ -1,4 +1,5 @@
 import { columnOf } from '../../../protocol/columns.js'
+import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import type { MatchKind } from '../../../protocol/query/tree.js'
 import { StringDictionary } from '../string-dictionary.js'
 
@@ -60,11 +61,8 @@ export function codeOf(dictionary: StringDictionary, text: string): number | und
 function keptOfTwo<T>(make: (one: StringDictionary, other: StringDictionary) => T): typeof make {
   const kept = new WeakMap<StringDictionary, WeakMap<StringDictionary, T>>()
   return (one, other) => {
-    const ofOne = kept.get(one) ?? new WeakMap<StringDictionary, T>()
-    kept.set(one, ofOne)
-    const known = ofOne.get(other) ?? make(one, other)
-    ofOne.set(other, known)
-    return known
+    const ofOne = getOrInsert(kept, one, () => new WeakMap())
+    return getOrInsert(ofOne, other, () => make(one, other))
   }
 }
 

@@ -1,3 +1,4 @@
+import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import type { DeviceRelation } from '../device-relation.js'
 import { orderAmong, type RowsOrder } from '../order/sortedness.js'
@@ -42,25 +43,17 @@ export class Table {
   /** A column with a value for each row of the table, in their order. */
   dense(work: DeviceWork, index: number): QueryColumn {
     const column = this.columns[index]!
-    if (column.rows === undefined) return column.source
-    let values = this.#dense.get(column)
-    if (values === undefined) {
-      values = work.kernels.fetch.values(work, column.source, column.rows, this.rows)
-      this.#dense.set(column, values)
-    }
-    return values
+    const { source, rows } = column
+    if (rows === undefined) return source
+    return getOrInsert(this.#dense, column, () => work.kernels.fetch.values(work, source, rows, this.rows))
   }
 
   /** The rows with these numbers, which may repeat, be in any order, or be `NO_ROW`. */
   pick(work: DeviceWork, numbers: RowNumbers, count: number): Table {
-    const composed = new Map<RowNumbers | undefined, RowNumbers>([[undefined, numbers]])
+    const composed = new Map<RowNumbers, RowNumbers>()
+    const compose = (rows: RowNumbers) => work.kernels.fetch.compose(work, rows, numbers, count)
     const columns = this.columns.map(({ source, rows }) => {
-      let picked = composed.get(rows)
-      if (picked === undefined && rows !== undefined) {
-        picked = work.kernels.fetch.compose(work, rows, numbers, count)
-        composed.set(rows, picked)
-      }
-      return { source, rows: picked }
+      return { source, rows: rows === undefined ? numbers : getOrInsert(composed, rows, compose) }
     })
     return new Table(count, columns, numbers.ascending ? this.order : undefined)
   }

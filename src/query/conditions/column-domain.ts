@@ -2,7 +2,7 @@ import { NOT_A_NUMBER, orderedNumber } from '../../../gpu/relational/expressions
 import {
   between,
   complement,
-  hasAllValues,
+  isWithin,
   NOTHING,
   withoutNulls,
 } from '../../../gpu/relational/expressions/value-sets.js'
@@ -69,12 +69,11 @@ function textSet(
   last: bigint,
 ): ValueSet {
   if (dictionary === undefined || last < 0n) return NOTHING
-  const code = codeOf(dictionary, text)
-  if (code !== undefined) return rangeSet(op, BigInt(code), last)
-  const before = between(0n, BigInt(dictionary.lowerBound(text)) - 1n)
+  const at = BigInt(dictionary.lowerBound(text))
+  if (codeOf(dictionary, text) !== undefined) return rangeSet(op, at, last)
   if (op === '=') return NOTHING
   if (op === '<>') return between(0n, last)
-  return op === '<' || op === '<=' ? before : withoutNulls(complement(before, last))
+  return rangeSet(op === '<' || op === '<=' ? '<' : '>=', at, last)
 }
 
 /** All values of a column, without null. */
@@ -82,7 +81,7 @@ export function allValues(facts: ColumnFacts): ValueSet {
   return between(0n, lastValue(facts))
 }
 
-/** Whether a set, whose intervals do not touch, has all that a column may have. */
+/** Whether a set has all that a column may have. */
 export function isTautology(set: ValueSet, facts: ColumnFacts): boolean {
-  return hasAllValues(set, lastValue(facts)) && (!facts.nullable || set.nulls)
+  return isWithin({ ...allValues(facts), nulls: facts.nullable }, set)
 }

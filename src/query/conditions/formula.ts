@@ -7,6 +7,7 @@ import {
   withoutNulls,
 } from '../../../gpu/relational/expressions/value-sets.js'
 import type { Condition, ValueSet } from '../../../gpu/relational/selection/selection-types.js'
+import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
 import { type ColumnFacts, isTautology, lastValue } from './column-domain.js'
 
@@ -120,9 +121,7 @@ export class FormulaBuilder {
   ): Formula[] {
     const byColumn = new Map<number, ValueSet[]>()
     for (const { column, set } of conditions.filter(isValues)) {
-      const sets = byColumn.get(column)
-      if (sets === undefined) byColumn.set(column, [set])
-      else sets.push(set)
+      getOrInsert(byColumn, column, () => []).push(set)
     }
     return Array.from(byColumn, ([column, sets]) =>
       this.values(column, combine(sets, lastValue(this.#columns[column]!))),

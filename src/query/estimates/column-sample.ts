@@ -2,6 +2,7 @@ import { orderedNumber } from '../../../gpu/relational/expressions/ordered-numbe
 import type { RelationSample, SampledColumn } from '../../../gpu/relational/relation-sample.js'
 import type { ValueSet } from '../../../gpu/relational/selection/selection-types.js'
 import { aligned, asBytes, KEY_ARRAYS, type KeyArray } from '../../../protocol/columns.js'
+import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import type { ColumnType } from '../../../protocol/relation.js'
 import type { ColumnFacts } from '../conditions/column-domain.js'
 import { distinctCount } from './distinct-count.js'
@@ -137,9 +138,7 @@ const known = new WeakMap<SampledColumn, ColumnSample>()
 
 /** The column of a sample, made ready once. */
 export function columnSample(sample: RelationSample, column: SampledColumn, type: ColumnType): ColumnSample {
-  const made = known.get(column) ?? new ColumnSample(sample, column, type)
-  known.set(column, made)
-  return made
+  return getOrInsert(known, column, () => new ColumnSample(sample, column, type))
 }
 
 /** The values in their order, strings by their numbers, from the words of the device. */

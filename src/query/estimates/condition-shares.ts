@@ -1,6 +1,7 @@
 import { isFound } from '../../../gpu/relational/query/dictionaries.js'
 import { type Condition, columnsOf } from '../../../gpu/relational/selection/selection-types.js'
 import { WarpdexError } from '../../../protocol/errors.js'
+import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import type { ComparisonOp } from '../../../protocol/query/tree.js'
 import { columnsRead, type TypedExpression } from '../../../protocol/query/typed.js'
 import type { Implied } from '../conditions/normalise.js'
@@ -60,13 +61,7 @@ export class Estimates {
 
   /** The share of rows that satisfy all conditions of a mask. */
   joint(mask: number): number {
-    if (mask === 0) return 1
-    let share = this.#joint.get(mask)
-    if (share === undefined) {
-      share = this.#estimate(mask)
-      this.#joint.set(mask, share)
-    }
-    return share
+    return mask === 0 ? 1 : getOrInsert(this.#joint, mask, () => this.#estimate(mask))
   }
 
   /** Conditions that have nothing to do with each other multiply: a sample has too few rows that satisfy several to tell more. */

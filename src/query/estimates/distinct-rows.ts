@@ -1,3 +1,4 @@
+import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import type { ColumnSample } from './column-sample.js'
 import { distinctAmong, distinctCount } from './distinct-count.js'
 import {
@@ -80,8 +81,7 @@ function addFollowing(node: NodeEstimate, known: Set<Origin>): void {
 function partsOf(columns: readonly NodeColumn[]): readonly (readonly NodeColumn[])[] {
   const parts = new Map<unknown, NodeColumn[]>()
   for (const column of columns) {
-    const key = column.from?.source ?? column
-    parts.set(key, [...(parts.get(key) ?? []), column])
+    getOrInsert(parts, column.from?.source ?? column, () => []).push(column)
   }
   return [...parts.values()]
 }

@@ -1,4 +1,5 @@
 import { compareStrings } from '../../../gpu/relational/query/dictionaries.js'
+import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import type { ColumnSample } from './column-sample.js'
 import type { NodeColumn, Source } from './node-estimate.js'
 
@@ -68,10 +69,7 @@ function combined(left: SampleKeys, right: SampleKeys): SampleKeys {
   const keys = left.keys.map((key, row) => {
     const other = right.keys[row]!
     if (key < 0 || other < 0) return -1
-    const pair = key * right.count + other
-    const number = numbers.get(pair) ?? numbers.size
-    numbers.set(pair, number)
-    return number
+    return getOrInsert(numbers, key * right.count + other, () => numbers.size)
   })
   return { keys, count: numbers.size }
 }

@@ -2,6 +2,7 @@ import type { Origin } from '../../../gpu/relational/order/column-facts.js'
 import { sampleOf } from '../../../gpu/relational/query/read-sample.js'
 import { Table, type TableColumn } from '../../../gpu/relational/query/table.js'
 import { SAMPLE_ROWS } from '../../../gpu/relational/relation-sample.js'
+import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import { inputsOf, type TypedNode } from '../../../protocol/query/typed.js'
 import type { ColumnFacts } from '../conditions/column-domain.js'
 import type { QueryRun } from '../query-run.js'
@@ -29,14 +30,11 @@ export function estimatedColumns(
   { columns }: Table,
   asked: ReadonlySet<number>,
 ): EstimatedColumn[] {
-  const sources: { readonly relation: object; readonly rows: unknown; readonly source: symbol }[] = []
   // Rows of one relation that were put beside each other by different numbers have nothing to do with each other.
-  const sourceOf = (relation: object, rows: unknown) => {
-    const known = sources.find((each) => each.relation === relation && each.rows === rows)
-    if (known !== undefined) return known.source
-    const source = Symbol()
-    sources.push({ relation, rows, source })
-    return source
+  const sources = new Map<Origin['relation'], Map<TableColumn['rows'], symbol>>()
+  const sourceOf = (relation: Origin['relation'], rows: TableColumn['rows']) => {
+    const ofRelation = getOrInsert(sources, relation, () => new Map())
+    return getOrInsert(ofRelation, rows, () => Symbol())
   }
   return columns.map((column, number) => {
     const origin = asked.has(number) ? run.originOf(column.source) : undefined
@@ -64,7 +62,7 @@ export async function readSamples(
   for (const number of asked) {
     const origin = run.originOf(table.columns[number]!.source)
     if (origin === undefined || origin.relation.rows < leastRows) continue
-    names.set(origin.relation, (names.get(origin.relation) ?? new Set()).add(origin.name))
+    getOrInsert(names, origin.relation, () => new Set()).add(origin.name)
   }
   for (const [relation, columns] of names) await sampleOf(run.work, relation, [...columns])
 }

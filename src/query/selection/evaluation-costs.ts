@@ -8,6 +8,7 @@ import {
   type ValueSet,
 } from '../../../gpu/relational/selection/selection-types.js'
 import type { StringDictionary } from '../../../gpu/relational/string-dictionary.js'
+import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'
 import type { ColumnFacts } from '../conditions/column-domain.js'
 import type { Evaluation, MatchEvaluation } from './cost-model.js'
@@ -30,7 +31,7 @@ export function evaluationOf(
       if (dictionary === undefined) return { perRow: predicate.table }
       const { row, string, byte } = costs.match
       const { size: strings } = dictionary
-      const ofBytes = byte * meanLength(dictionary)
+      const ofBytes = byte * getOrInsert(lengths, dictionary, meanLength)
       const perString = string + ofBytes
       const bytes = perString === 0 ? 0 : ofBytes / perString
       return { perRow: 0, match: { perRow: row, perString, bytes, strings, prepared: predicate.table } }
@@ -101,8 +102,6 @@ const lengths = new WeakMap<StringDictionary, number>()
 
 /** Of the strings of a dictionary, from some of them; what is not ASCII counts as one byte. */
 function meanLength(dictionary: StringDictionary): number {
-  const known = lengths.get(dictionary)
-  if (known !== undefined) return known
   const step = Math.max(1, Math.floor(dictionary.size / MEASURED_STRINGS))
   let strings = 0
   let length = 0
@@ -110,7 +109,5 @@ function meanLength(dictionary: StringDictionary): number {
     length += dictionary.at(code).length
     strings++
   }
-  const mean = strings === 0 ? 0 : length / strings
-  lengths.set(dictionary, mean)
-  return mean
+  return strings === 0 ? 0 : length / strings
 }
