@@ -1,6 +1,7 @@
 import { type CutColumn, columnOf } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
+import { nearPartitionPoint, partitionPoint } from '../../protocol/partition-point.js'
 import { compareBytes } from '../../protocol/relation-batch.js'
 
 /** What becomes of two lists of strings when they are one: the number that each string has then. */
@@ -51,7 +52,7 @@ export class StringDictionary implements CutColumn {
   /** The number of the first string that is not less than `text`; `size` if all are. */
   lowerBound(text: string): number {
     const bytes = encoder.encode(text)
-    return this.#lowerBound(bytes, 0, bytes.length, 0)
+    return partitionPoint(0, this.size, (code) => this.#compare(code, bytes, 0, bytes.length) < 0)
   }
 
   /**
@@ -63,10 +64,12 @@ export class StringDictionary implements CutColumn {
     const { bytes, offsets } = others
     const added = new Uint32Array(offsets.length - 1)
     const fresh: NewString[] = []
-    let low = 0
+    let [low, from, to] = [0, 0, 0]
+    const isLess = (code: number) => this.#compare(code, bytes, from, to) < 0
     for (let number = 0; number < added.length; number++) {
-      const [from, to] = [offsets[number], offsets[number + 1]]
-      low = this.#lowerBound(bytes, from, to, low)
+      from = offsets[number]
+      to = offsets[number + 1]
+      low = nearPartitionPoint(low, this.size, isLess)
       added[number] = low + fresh.length
       const isNew = low === this.size || this.#compare(low, bytes, from, to) !== 0
       if (isNew) fresh.push({ before: low, number })
@@ -79,23 +82,6 @@ export class StringDictionary implements CutColumn {
 
   #bytesAt(code: number): Uint8Array {
     return this.bytes.subarray(this.offsets[code], this.offsets[code + 1])
-  }
-
-  /** The first string from number `low` on that is not less than the given bytes. Near ones are found in few steps. */
-  #lowerBound(bytes: Uint8Array, from: number, to: number, low: number): number {
-    let step = 1
-    let start = low
-    while (start + step <= this.size && this.#compare(start + step - 1, bytes, from, to) < 0) {
-      start += step
-      step *= 2
-    }
-    let end = Math.min(this.size, start + step - 1)
-    while (start < end) {
-      const middle = (start + end) >>> 1
-      if (this.#compare(middle, bytes, from, to) < 0) start = middle + 1
-      else end = middle
-    }
-    return start
   }
 
   #compare(code: number, bytes: Uint8Array, from: number, to: number): number {

@@ -1,6 +1,6 @@
-import type { DeviceColumn } from '../../gpu/device/device.js'
 import type { DeviceWork } from '../../gpu/relational/query/device-work.js'
-import { type QueryColumn, valueWords } from '../../gpu/relational/query/query-column.js'
+import { valueWords } from '../../gpu/relational/query/query-column.js'
+import { type ReadValues, readValues } from '../../gpu/relational/query/read-values.js'
 import type { Table } from '../../gpu/relational/query/table.js'
 import { aligned, asBytes } from '../../protocol/columns.js'
 import { LIMITS } from '../../protocol/limits.js'
@@ -72,33 +72,13 @@ export async function readBatch(
   const part = isInPlace ? table : table.slice(work, first, rows)
   const offset = part === table ? first : 0
   const sources = columns.map((_, i) => part.dense(work, i))
-  const read = await work.readColumns(sources.flatMap((source) => places(source, offset, rows)))
-  let next = 0
-  const parts = sources.map((source): ReadColumn => {
-    const values = read[next++]!
-    const validity = source.validity && read[next++]!
-    return { source, values, validity }
-  })
+  const parts = await readValues(work, sources, offset, rows)
   const fitting = fittingRows(parts, rows)
   return { rows: fitting, columns: columns.map((column, i) => ({ ...column, ...cut(parts[i]!, fitting) })) }
 }
 
-/** What was read of a column. */
-interface ReadColumn {
-  readonly source: QueryColumn
-  readonly values: Uint8Array
-  readonly validity: Uint8Array | undefined
-}
-
-function places({ type, values, validity }: QueryColumn, first: number, rows: number): DeviceColumn[] {
-  const bytes = 4 * valueWords(type)
-  const column = { buffer: values, bytes: rows * bytes, offset: first * bytes }
-  if (validity === undefined) return [column]
-  return [column, { buffer: validity, bytes: Math.ceil(rows / 8), offset: first / 8 }]
-}
-
 /** Rows whose values and different strings are no more than a batch may have; one at least. */
-function fittingRows(columns: readonly ReadColumn[], rows: number): number {
+function fittingRows(columns: readonly ReadValues[], rows: number): number {
   const strings = columns.flatMap(({ source: { dictionary }, values }) =>
     dictionary === undefined || dictionary.size === 0
       ? []
@@ -122,7 +102,7 @@ function fittingRows(columns: readonly ReadColumn[], rows: number): number {
 
 /** The first rows of a column; strings get numbers among those of the batch. A part is copied, lest it keep all that was read. */
 function cut(
-  { source: { type, dictionary }, values, validity }: ReadColumn,
+  { source: { type, dictionary }, values, validity }: ReadValues,
   rows: number,
 ): Pick<BatchColumn, 'values' | 'validity' | 'texts'> {
   const bytes = rows * 4 * valueWords(type)

@@ -1,5 +1,6 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import { getOrInsert } from '../../../protocol/get-or-insert.js'
+import { partitionPoint } from '../../../protocol/partition-point.js'
 import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import type { DeviceWork } from '../query/device-work.js'
@@ -137,16 +138,12 @@ function largestFitting(
   evaluated: Evaluated,
 ): TypedExpression {
   const parts = largestParts(expression, evaluated)
-  let low = 0
-  let high = parts.length - 1
-  if (high < 0) throw new WarpdexError('INTERNAL', 'an expression reads too many columns')
-  while (low < high) {
-    const middle = (low + high) >> 1
+  if (parts.length === 0) throw new WarpdexError('INTERNAL', 'an expression reads too many columns')
+  const isTooLarge = (number: number) => {
     const code = rowCode(table, evaluated)
-    if (fits(work, code, partOf(code, parts[middle]!))) high = middle
-    else low = middle + 1
+    return !fits(work, code, partOf(code, parts[number]!))
   }
-  return parts[low]!
+  return parts[partitionPoint(0, parts.length - 1, isTooLarge)]!
 }
 
 /** The largest part of an expression that is no column yet, the largest of that, and so on. */

@@ -5,7 +5,7 @@ import { evaluateRows } from '../expressions/evaluate.js'
 import type { RowCode } from '../expressions/row-code.js'
 import { factsOf } from '../order/column-facts.js'
 import type { DeviceWork } from '../query/device-work.js'
-import type { QueryColumn } from '../query/query-column.js'
+import { plainColumn, type QueryColumn } from '../query/query-column.js'
 import type { TableColumn } from '../query/table.js'
 import { fittingPlans, type GroupedRows, type SlotKey, slotPlan, slotsOf } from './group-plan.js'
 import { aggregateResults, keyResults, type PlanStates } from './group-results.js'
@@ -91,12 +91,18 @@ export async function groupBySlots(
  */
 function filledSlots(work: DeviceWork, { plan, states }: PlanStates, slots: number, added: Promise<unknown>) {
   const total = { buffer: work.words(1), index: 0 }
-  const values = work.words(slots)
-  const numbers: QueryColumn = { type: 'u32', values, validity: undefined, dictionary: undefined }
+  const numbers = plainColumn('u32', work.words(slots))
   const ofSlot = (code: RowCode) =>
     code.computed('u32', `${code.bind(states, 'u32')}[row * ${plan.states.words}u]`)
   const counts = evaluateRows(work, { count: slots, after: added }, [ofSlot]).then(([counted]) => {
-    work.kernels.primitives.compact(work.recorder, work.scratch, counted!.values, slots, values, total)
+    work.kernels.primitives.compact(
+      work.recorder,
+      work.scratch,
+      counted!.values,
+      slots,
+      numbers.values,
+      total,
+    )
     return counted!.values
   })
   return { counts, numbers, total }

@@ -6,7 +6,7 @@ import { type PackedKey, packTables } from '../order/packed-keys.js'
 import { ascending, isOrderedBy } from '../order/sortedness.js'
 import { concatenate } from '../query/concatenate.js'
 import type { DeviceWork } from '../query/device-work.js'
-import { type QueryColumn, valueWords } from '../query/query-column.js'
+import { plainColumn, type QueryColumn, valueWords } from '../query/query-column.js'
 import type { Table, TableColumn } from '../query/table.js'
 import type { JoinRequest, JoinSide } from './join-types.js'
 
@@ -153,10 +153,7 @@ async function setNullsApart(
   nullable: readonly number[],
   mark: number,
 ): Promise<DeviceMemory> {
-  const column = (values: DeviceMemory, type: 'u32' | 'u64') => {
-    return { type, values, validity: undefined, dictionary: undefined }
-  }
-  let keys: QueryColumn = column(packed.keys, packed.keyWords === 2 ? 'u64' : 'u32')
+  let keys = plainColumn(packed.keyWords === 2 ? 'u64' : 'u32', packed.keys)
   for (let first = 0; first === 0 || first < nullable.length; first += TESTED_COLUMNS) {
     const tested = nullable.slice(first, first + TESTED_COLUMNS)
     const setApart = (code: RowCode) => {

@@ -1,4 +1,5 @@
 import { LIMITS } from '../../../protocol/limits.js'
+import { between } from '../expressions/value-sets.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { valueWords } from '../query/query-column.js'
 import type { Table } from '../query/table.js'
@@ -26,7 +27,7 @@ export async function treeProbe(
   if (type === 'string' && (strings === undefined || !paysByStrings(strings, table.rows))) return undefined
   const whole = table.dense(work, column)
   if (whole.validity === undefined) return { keys: whole.values, count: table.rows, strings }
-  const present = { intervals: [{ low: 0n, high: 2n ** BigInt(32 * valueWords(type)) - 1n }], nulls: false }
+  const present = between(0n, 2n ** BigInt(32 * valueWords(type)) - 1n)
   const conditions = [{ kind: 'values', column: 0, set: present }] as const
   const { selections } = work.kernels
   const { rows, count } = await selections.run(work, [whole], table.rows, conditions, ONE_KERNEL, {

@@ -1,5 +1,6 @@
 import { columnOf } from '../../../protocol/columns.js'
 import { getOrInsert } from '../../../protocol/get-or-insert.js'
+import { partitionPoint } from '../../../protocol/partition-point.js'
 import type { MatchKind } from '../../../protocol/query/tree.js'
 import { StringDictionary } from '../string-dictionary.js'
 
@@ -40,15 +41,8 @@ export function prefixRange(
   text: string,
 ): readonly [first: number, end: number] {
   const first = dictionary.lowerBound(text)
-  let low = first
-  let high = dictionary.size
   // Whatever begins with the text follows it without a gap.
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (dictionary.at(middle).startsWith(text)) low = middle + 1
-    else high = middle
-  }
-  return [first, low]
+  return [first, partitionPoint(first, dictionary.size, (code) => dictionary.at(code).startsWith(text))]
 }
 
 /** What a text's number in a dictionary is; undefined where it is not in it. */

@@ -1,11 +1,17 @@
 import type { ValueType } from '../../../protocol/query/tree.js'
 import { columnWords } from '../../../protocol/relation.js'
+import type { DeviceMemory } from '../../memory/page-run.js'
 import type { DeviceColumnData } from '../device-relation.js'
 import type { StringDictionary } from '../string-dictionary.js'
 
 /** A column within a query: a relation's, or a computed one, which may also be of booleans (words 0 and 1). */
 export interface QueryColumn extends Omit<DeviceColumnData, 'type'> {
   readonly type: ValueType
+}
+
+/** A column that has a value in every row, of a type other than strings. */
+export function plainColumn(type: Exclude<ValueType, 'string'>, values: DeviceMemory): QueryColumn {
+  return { type, values, validity: undefined, dictionary: undefined }
 }
 
 /** u32 words of one value. */

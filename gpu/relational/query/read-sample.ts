@@ -1,8 +1,8 @@
 import { asBytes } from '../../../protocol/columns.js'
 import type { DeviceRelation } from '../device-relation.js'
-import type { RelationSample, SampledColumn } from '../relation-sample.js'
+import type { RelationSample } from '../relation-sample.js'
 import type { DeviceWork } from './device-work.js'
-import { valueWords } from './query-column.js'
+import { readValues } from './read-values.js'
 
 /**
  * A relation's sample with some columns. What it does not have yet is read from the device, all in one go.
@@ -20,19 +20,9 @@ export async function sampleOf(
   const count = sample.rows.length
   const numbers = { buffer: work.upload(asBytes(sample.rows)), outer: false }
   const fetched = missing.map((name) => work.kernels.fetch.values(work, columns.get(name)!, numbers, count))
-  const read = await work.readColumns(
-    fetched.flatMap(({ type, values, validity }) => [
-      { buffer: values, bytes: count * valueWords(type) * 4 },
-      ...(validity === undefined ? [] : [{ buffer: validity, bytes: Math.ceil(count / 32) * 4 }]),
-    ]),
-  )
-  const parts = read.values()
-  fetched.forEach(({ validity, dictionary }, i) => {
-    const sampled: SampledColumn = {
-      words: wordsOf(parts.next().value!),
-      validity: validity && wordsOf(parts.next().value!),
-      dictionary,
-    }
+  const read = await readValues(work, fetched, 0, count)
+  read.forEach(({ source: { dictionary }, values, validity }, i) => {
+    const sampled = { words: wordsOf(values), validity: validity && wordsOf(validity), dictionary }
     sample.columns.set(missing[i]!, sampled)
   })
   return sample

@@ -1,3 +1,4 @@
+import { aligned } from '../../../protocol/columns.js'
 import { type DeviceReads, payloadsOf, type TreeReads } from '../../device-reads.js'
 import type { ScanColumns } from '../../index/read/scan-result.js'
 import type { IndexStructure } from '../../index-structure.js'
@@ -168,17 +169,13 @@ async function countsOf(
   const next = () => read.next().value ?? new Uint8Array(0)
   return found.map(({ points, ranges }) => {
     return {
-      points: points === undefined ? 0 : sum(wordsOf(next())),
+      points: points === undefined ? 0 : sum(aligned(next(), Uint32Array)),
       ranges: ranges.map(() => {
-        const [count = 0] = wordsOf(next())
+        const [count = 0] = aligned(next(), Uint32Array)
         return { count, more: next().some((flag) => flag !== 0) }
       }),
     }
   })
-}
-
-function wordsOf(bytes: Uint8Array): Uint32Array {
-  return new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4)
 }
 
 function sum(numbers: Iterable<number>): number {

@@ -50,11 +50,7 @@ export class Mark {
 
   /** The entries that pass all tests. */
   async record(work: DeviceWork, entries: Entries, groups: Groups): Promise<Marked> {
-    const { bits, counts, tiles } = await this.#marks(
-      work,
-      entries,
-      await this.#predicate(work, entries, groups),
-    )
+    const { bits, counts, tiles } = await this.#marks(work, entries, groups)
     const total = { buffer: counts, index: tiles }
     work.kernels.primitives.scan(work.recorder, work.scratch, counts, counts, tiles, total)
     return { bases: counts, bits, tiles, total }
@@ -62,37 +58,38 @@ export class Mark {
 
   /** A bit for each of them. */
   async bits(work: DeviceWork, entries: Entries, groups: Groups): Promise<DeviceMemory> {
-    return (await this.#marks(work, entries, await this.#predicate(work, entries, groups))).bits
+    return (await this.#marks(work, entries, groups)).bits
   }
 
   /** How many they are. */
   async count(work: DeviceWork, entries: Entries, groups: Groups): Promise<DeviceWord> {
-    const predicate = await this.#predicate(work, entries, groups)
     const total = work.words(1)
     work.recorder.clear(total, 0, 4)
-    await this.#dispatch(work, entries, predicate, 'count_all', { total })
+    await this.#dispatch(work, entries, groups, 'count_all', { total })
     return { buffer: total, index: 0 }
   }
 
   async #marks(
     work: DeviceWork,
     entries: Entries,
-    predicate: PredicateCode,
+    groups: Groups,
   ): Promise<{ readonly bits: DeviceMemory; readonly counts: DeviceMemory; readonly tiles: number }> {
     const tiles = this.#tile.tiles(entries.bound)
     const counts = work.words(tiles + 1)
     const bits = work.words(tiles * this.#tile.words)
-    await this.#dispatch(work, entries, predicate, 'mark', { counts, bits })
+    await this.#dispatch(work, entries, groups, 'mark', { counts, bits })
     return { bits, counts, tiles }
   }
 
   async #dispatch(
     work: DeviceWork,
-    { bound, live, list }: Entries,
-    predicate: PredicateCode,
+    entries: Entries,
+    groups: Groups,
     entryPoint: string,
     outputs: Readonly<Record<string, DeviceMemory>>,
   ): Promise<void> {
+    const { bound, live, list } = entries
+    const predicate = await this.#predicate(work, entries, groups)
     const kernel = await work.kernels.generated.get(
       {
         module: 'relational/selection/mark',
@@ -122,8 +119,7 @@ export class Mark {
       for (const each of group) {
         const test = await this.#fitting(work, entries, each)
         if (this.#made(entries, [[...part.flat(), test]]).bindings > this.#mostSources) {
-          const { bits } = await this.#marks(work, entries, this.#made(entries, part))
-          part = [[marksTest(bits)], []]
+          part = [[marksTest(await this.bits(work, entries, part))], []]
         }
         part.at(-1)!.push(test)
       }

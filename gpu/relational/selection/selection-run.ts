@@ -3,8 +3,9 @@ import type { TypedExpression } from '../../../protocol/query/typed.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import type { DeviceWord } from '../../primitives/device-count.js'
 import { evaluateCondition } from '../expressions/evaluate.js'
+import { between } from '../expressions/value-sets.js'
 import type { DeviceWork } from '../query/device-work.js'
-import { bytesOf, type QueryColumn, ROW_BYTES, valueWords } from '../query/query-column.js'
+import { bytesOf, plainColumn, type QueryColumn, ROW_BYTES, valueWords } from '../query/query-column.js'
 import { Table } from '../query/table.js'
 import type { Emit, Emitted, Wanted } from './emit.js'
 import type { Entries, Marked } from './mark.js'
@@ -131,10 +132,9 @@ export class SelectionRun {
       columns.map((source) => ({ source, rows })),
     )
     const values = await evaluateCondition(work, table, expression)
-    const column: QueryColumn = { type: 'boolean', values, validity: undefined, dictionary: undefined }
-    const isTrue = { intervals: [{ low: 1n, high: 1n }], nulls: false }
+    const test = valuesTest(plainColumn('boolean', values), between(1n, 1n))
     const entries = { columns: [], bound, live, list: undefined }
-    return marksTest(await this.#parts.mark.bits(work, entries, [[valuesTest(column, isTrue)]]))
+    return marksTest(await this.#parts.mark.bits(work, entries, [[test]]))
   }
 
   /** @param number of the condition that it is or is a part of */
@@ -178,7 +178,7 @@ export class SelectionRun {
     const columns = places.map((number) => state.columns[number]!)
     if (output.kind !== 'rows') return { hasRows: false, columns, places }
     if (state.numbers === undefined) return { hasRows: true, columns, places }
-    return { hasRows: false, columns: [...columns, numbersColumn(state.numbers)], places }
+    return { hasRows: false, columns: [...columns, plainColumn('u32', state.numbers)], places }
   }
 
   /** What the next kernel begins with. */
@@ -229,10 +229,6 @@ export class SelectionRun {
     const columns = emitted.columns.slice(0, given.places.length)
     return { count, rows: numbersOf(emitted, given), columns, left }
   }
-}
-
-function numbersColumn(values: DeviceMemory): QueryColumn {
-  return { type: 'u32', values, validity: undefined, dictionary: undefined }
 }
 
 /** Numbers of rows that were written, as the selection has them: by themselves, or as the last column. */

@@ -1,3 +1,4 @@
+import { partitionPoint } from '../../../protocol/partition-point.js'
 import { COMMON_ROWS, type Matches, type RowMatches } from './key-matches.js'
 import { isComplete, type Sampled, type Source } from './node-estimate.js'
 import { tallyOf } from './sample-keys.js'
@@ -63,15 +64,10 @@ class Distribution {
   }
 
   #upTo(value: number): number {
-    let [low, high] = [0, this.#ends.length]
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if (this.#ends[middle]! <= value) low = middle + 1
-      else high = middle
-    }
-    if (low === 0) return 0
-    const [end, rows] = [this.#ends[low - 1]!, this.#rows[low - 1]!]
-    if (low === this.#ends.length) return rows
-    return rows + ((value - end) / (this.#ends[low]! - end)) * (this.#rows[low]! - rows)
+    const next = partitionPoint(0, this.#ends.length, (place) => this.#ends[place]! <= value)
+    if (next === 0) return 0
+    const [end, rows] = [this.#ends[next - 1]!, this.#rows[next - 1]!]
+    if (next === this.#ends.length) return rows
+    return rows + ((value - end) / (this.#ends[next]! - end)) * (this.#rows[next]! - rows)
   }
 }

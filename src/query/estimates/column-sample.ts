@@ -3,6 +3,7 @@ import type { RelationSample, SampledColumn } from '../../../gpu/relational/rela
 import type { ValueSet } from '../../../gpu/relational/selection/selection-types.js'
 import { aligned, asBytes, KEY_ARRAYS, type KeyArray } from '../../../protocol/columns.js'
 import { getOrInsert } from '../../../protocol/get-or-insert.js'
+import { nearPartitionPoint } from '../../../protocol/partition-point.js'
 import type { ColumnType } from '../../../protocol/relation.js'
 import type { ColumnFacts } from '../conditions/column-domain.js'
 import { distinctCount } from './distinct-count.js'
@@ -73,8 +74,8 @@ export class ColumnSample {
     let found = 0
     let from = 0
     for (const { low, high } of intervals) {
-      from = gallop(this.#sorted, low, from)
-      const end = gallop(this.#sorted, high + 1n, from)
+      from = firstFrom(this.#sorted, low, from)
+      const end = firstFrom(this.#sorted, high + 1n, from)
       found += end - from >= least ? end - from : this.#rowsAround(low, high, from, end)
       from = end
     }
@@ -104,8 +105,8 @@ export class ColumnSample {
     const bits = new Uint32Array(Math.ceil(this.rows / 32))
     let from = 0
     for (const { low, high } of intervals) {
-      from = gallop(this.#sorted, low, from)
-      const end = gallop(this.#sorted, high + 1n, from)
+      from = firstFrom(this.#sorted, low, from)
+      const end = firstFrom(this.#sorted, high + 1n, from)
       for (let i = from; i < end; i++) setBit(bits, this.#order[i]!)
       from = end
     }
@@ -166,21 +167,9 @@ function ranked(sorted: BigUint64Array, order: Uint32Array, rows: number): Ranke
   return { values, places }
 }
 
-/** The first place from `start` on whose value is not less. Near ones are found in few steps. */
-function gallop(sorted: BigUint64Array, value: bigint, start: number): number {
-  let low = start
-  let step = 1
-  while (low + step <= sorted.length && sorted[low + step - 1]! < value) {
-    low += step
-    step *= 2
-  }
-  let high = Math.min(sorted.length, low + step - 1)
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (sorted[middle]! < value) low = middle + 1
-    else high = middle
-  }
-  return low
+/** The first place from `start` on whose value is not less. */
+function firstFrom(sorted: BigUint64Array, value: bigint, start: number): number {
+  return nearPartitionPoint(start, sorted.length, (place) => sorted[place]! < value)
 }
 
 function setBit(bits: Uint32Array, row: number): void {

@@ -2,6 +2,7 @@ import { distinctTable } from '../../../gpu/relational/group/group-table.js'
 import { learnFacts } from '../../../gpu/relational/order/column-facts.js'
 import { neighbourOrder } from '../../../gpu/relational/order/sortedness.js'
 import { concatenate } from '../../../gpu/relational/query/concatenate.js'
+import { plainColumn } from '../../../gpu/relational/query/query-column.js'
 import type { Table } from '../../../gpu/relational/query/table.js'
 import type { NodeOf } from '../../../protocol/query/typed.js'
 import type { QueryRun } from '../query-run.js'
@@ -72,8 +73,7 @@ function withRanks(run: QueryRun, node: SetNode, table: Table): Promise<Table> {
   return run.replace(node, [table], async () => {
     const groups = await groupStarts.find(work, table)
     const values = groupStarts.place(work, groups, table.rows, 'rank')
-    const rank = { type: 'u32', values, validity: undefined, dictionary: undefined } as const
-    return table.choose([...allColumns(table), rank])
+    return table.choose([...allColumns(table), plainColumn('u32', values)])
   })
 }
 

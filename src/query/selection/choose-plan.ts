@@ -95,36 +95,24 @@ function oneKernel(groups: readonly (readonly number[])[]): SelectionPlan {
  * @param normalised with one condition at least
  */
 export function choosePlan(normalised: Conjunction, task: SelectionTask): ChosenPlan {
-  return new Planner(normalised, task).choose(task.output)
+  return plannerOf(normalised, task)(task.output)
 }
 
 /** Chooses plans of the same conditions for different outputs. */
-export class Planner {
-  readonly #task: SelectionTask
-  readonly #conditions: readonly Condition[]
-  /** The conditions without what they imply, and with it, unless they are too many. */
-  readonly #variants: readonly Estimated[]
-
-  constructor({ conditions, implied }: Conjunction, task: SelectionTask) {
-    this.#task = task
-    const all = [...conditions, ...implied.map(({ condition }) => condition)]
-    this.#conditions = conditions
-    this.#variants = [
-      { planned: conditions, implied: [] },
-      { planned: all, implied },
-    ]
-      .slice(0, implied.length === 0 ? 1 : 2)
-      .filter(({ planned }) => isPlannable(planned))
-      .map(({ planned, implied }) => ({
-        planned,
-        estimates: new Estimates(conditions, task.columns, implied),
-      }))
-  }
-
-  choose(output: SelectionOutput): ChosenPlan {
-    const task = { ...this.#task, output }
-    const plans = this.#variants.map((variant) => planOf(variant, task))
-    if (plans.length === 0) return estimatePlan(oneByOne(this.#conditions), task)
+export function plannerOf(
+  { conditions, implied }: Conjunction,
+  task: SelectionTask,
+): (output: SelectionOutput) => ChosenPlan {
+  // Without what the conditions imply, and with it, unless they are too many.
+  const variants = (implied.length === 0 ? [[]] : [[], implied])
+    .map((implied) => ({ implied, planned: [...conditions, ...implied.map(({ condition }) => condition)] }))
+    .filter(({ planned }) => isPlannable(planned))
+    .map(({ implied, planned }): Estimated => {
+      return { planned, estimates: new Estimates(conditions, task.columns, implied) }
+    })
+  return (output) => {
+    const plans = variants.map((variant) => planOf(variant, { ...task, output }))
+    if (plans.length === 0) return estimatePlan(oneByOne(conditions), { ...task, output })
     return plans.reduce((best, plan) => (plan.cost < best.cost ? plan : best))
   }
 }
@@ -208,7 +196,7 @@ function matchings(model: CostModel, { kernels }: SelectionPlan): Map<number, Ma
     const start = done
     for (const group of groups) {
       const before = done
-      done = group.reduce((mask, condition) => mask | (1 << condition), done)
+      done |= maskOf(group)
       const prepared = model.prepared(start, before, done)
       for (const condition of group) {
         if (model.problem.conditions[condition]!.evaluation.match === undefined) continue

@@ -5,6 +5,7 @@ import type {
   SelectionCosts,
   ValueSet,
 } from '../../../gpu/relational/selection/selection-types.js'
+import { partitionPoint } from '../../../protocol/partition-point.js'
 
 /** An index over columns of what is selected from. */
 export interface CandidateIndex {
@@ -109,7 +110,8 @@ function costed(
     return fixed + found * row + looking + forOutput(found)
   }
   const estimatedRows = rows * share(covered)
-  const most = largestBelow(scan, rows, costFor)
+  // The more rows, the more it costs.
+  const most = partitionPoint(1, rows + 1, (found) => costFor(found) < scan) - 1
   return {
     index,
     conditions: covered,
@@ -118,18 +120,6 @@ function costed(
     cost: costFor(estimatedRows),
     most,
   }
-}
-
-/** The most rows for which a cost, which rises with them, stays below a bound. */
-function largestBelow(bound: number, rows: number, costFor: (rows: number) => number): number {
-  let low = 0
-  let high = rows
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2)
-    if (costFor(middle) < bound) low = middle
-    else high = middle - 1
-  }
-  return low
 }
 
 function setOf(condition: Condition | undefined): ValueSet | undefined {

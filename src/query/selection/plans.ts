@@ -1,4 +1,5 @@
 import type { KernelPlan, SelectionPlan } from '../../../gpu/relational/selection/selection-types.js'
+import { maskOf } from '../estimates/masks.js'
 import type { CostModel, KernelInput } from './cost-model.js'
 
 /**
@@ -27,7 +28,7 @@ export function planCost(model: CostModel, { kernels }: SelectionPlan): number {
     const start = done
     cost += model.overhead(start, input)
     for (const group of groups) {
-      const after = group.reduce((mask, condition) => mask | (1 << condition), done)
+      const after = done | maskOf(group)
       cost += model.group(start, done, after, input)
       done = after
     }

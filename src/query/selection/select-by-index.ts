@@ -8,11 +8,12 @@ import type {
 } from '../../../gpu/relational/selection/selection-types.js'
 import type { Normalised } from '../conditions/normalise.js'
 import { Estimates } from '../estimates/condition-shares.js'
+import { maskOf } from '../estimates/masks.js'
 import type { QueryRun } from '../query-run.js'
 import { type ChosenPlan, choosePlan, PLANNED_CONDITIONS, type SelectionTask } from './choose-plan.js'
 import { perListedRow, widthOf } from './evaluation-costs.js'
 import { type CandidateIndex, chooseIndex, type IndexChoice } from './index-choice.js'
-import { runPlan, settleFaults } from './run-plan.js'
+import { runPlan } from './run-plan.js'
 
 type Conjunction = Extract<Normalised, { kind: 'all' }>
 
@@ -66,7 +67,6 @@ export async function selectByIndex(
     const listed = { ...task, rows: found.count, listedOf: table.rows }
     const rest = choosePlan({ kind: 'all', conditions: others, implied: [] }, listed)
     const selected = await runPlan(run.work, table, task.output, rest, found)
-    await settleFaults(run.work, table, rest, selected, found)
     return { output: task.output, selected, use: { name, choice, answered, rows: found.count, rest } }
   }
   const output = { kind: task.output.kind === 'count' ? 'count' : 'rows' } as const
@@ -107,7 +107,7 @@ function chosenIndex(
   const { rows, columns, costs, output } = task
   return chooseIndex(conditions, indexes, {
     rows,
-    share: (numbers) => estimates.joint(numbers.reduce((mask, number) => mask | (1 << number), 0)),
+    share: (numbers) => estimates.joint(maskOf(numbers)),
     required,
     atRows: (number, rows) => costs.launch + rows * perListedRow(conditions[number]!, columns, costs),
     forOutput: (rows) => (output.kind === 'columns' ? readingCost(output.columns, rows, task) : 0),

@@ -14,12 +14,12 @@ import {
   branchFreePlan,
   type ChosenPlan,
   estimatePlan,
-  Planner,
+  plannerOf,
   type RunnablePlan,
   type SelectionTask,
 } from './choose-plan.js'
 import { defaultCosts } from './default-costs.js'
-import { runPlan, settleFaults } from './run-plan.js'
+import { runPlan } from './run-plan.js'
 import { selectByIndex } from './select-by-index.js'
 
 /** What becomes of a selection's rows: all of their columns are read next, or nobody knows. */
@@ -87,7 +87,6 @@ async function unplanned(selection: Selection, plan: RunnablePlan) {
   const { run, table, outputs } = selection
   const output = outputs.columns ?? outputs.rows
   const selected = await runPlan(run.work, table, output, plan)
-  await settleFaults(run.work, table, plan, selected)
   const estimate = () => estimatePlan(plan, taskOf(selection, output))
   return { output, selected, plan, estimate, rows: table.rows }
 }
@@ -100,17 +99,16 @@ async function planned(selection: Selection) {
   const byIndex = await selectByIndex(run, table, normalised, task, chosen)
   if (byIndex !== undefined) return { ...byIndex, plan: byIndex.use.rest, estimate, rows: table.rows }
   const selected = await runPlan(run.work, table, task.output, chosen)
-  await settleFaults(run.work, table, chosen, selected)
   return { output: task.output, selected, plan: chosen, estimate, rows: table.rows }
 }
 
 function cheapest(selection: Selection): { readonly task: SelectionTask; readonly chosen: ChosenPlan } {
   const { rows, columns } = selection.outputs
   const task = taskOf(selection, rows)
-  const planner = new Planner(selection.normalised, task)
-  const chosen = planner.choose(rows)
+  const planFor = plannerOf(selection.normalised, task)
+  const chosen = planFor(rows)
   if (columns === undefined) return { task, chosen }
-  const other = planner.choose(columns)
+  const other = planFor(columns)
   const later = lateCost(task, chosen, columns.columns.length)
   return other.cost < chosen.cost + later
     ? { task: { ...task, output: columns }, chosen: other }

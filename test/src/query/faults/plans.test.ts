@@ -11,7 +11,7 @@ import { asBytes } from '../../../../protocol/columns.js'
 import { checkQuery } from '../../../../protocol/query/check-query.js'
 import { normalise } from '../../../../src/query/conditions/normalise.js'
 import { allPlans } from '../../../../src/query/selection/plans.js'
-import { runPlan, settleFaults } from '../../../../src/query/selection/run-plan.js'
+import { runPlan } from '../../../../src/query/selection/run-plan.js'
 import { openDevice } from '../../../gpu/open-device.js'
 import { Random, seedOfRun } from '../../../random.js'
 import { type HostRelation, schemaOf, uploadRelation } from '../host-relation.js'
@@ -88,7 +88,6 @@ t.test('all plans of a selection find the same faults', async (t) => {
         : undefined
       const chosen = { conditions, plan, matchBy: new Map() }
       const selected = await runPlan(work, table, output, chosen, start)
-      await settleFaults(work, table, chosen, selected, start)
       const found = (await work.takeFaults()) > 0 ? FAULT : await numbersOf(work, selected)
       scratch.release()
       const rows = isListed ? list : Array.from({ length: ROWS }, (_, row) => row)
