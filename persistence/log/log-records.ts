@@ -24,6 +24,9 @@ export interface LogRecord extends WriteColumns {
   readonly outcomes?: readonly WriteOutcome[] | undefined
 }
 
+/** Bytes of the time before each payload of an index whose entries expire. */
+export const TIME_BYTES = 8
+
 /** Of an index whose entries expire, in milliseconds since 1970. */
 export interface LoggedExpiry {
   /** Until when entries that expire had been removed before the batch. */

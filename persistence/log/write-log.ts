@@ -17,6 +17,7 @@ import {
   type RangeRecord,
   type StoredBatch,
   startOfBatch,
+  TIME_BYTES,
 } from './log-records.js'
 import { SpareBuffers } from './spare-buffers.js'
 import { checkOutcome, type WriteOutcome, type WriteOutcomes } from './write-outcomes.js'
@@ -288,9 +289,10 @@ export class WriteLog {
    */
   firstRow(index: number): number {
     for (const { key, value } of this.#values(index, this.#of(index).first - 1)) {
-      const { payloads } = decodeBatch(key, value)
+      const { payloads, expiry } = decodeBatch(key, value)
       if (payloads === undefined || payloads.byteLength === 0) continue
-      const [low, high] = aligned(payloads.subarray(0, 8), Uint32Array)
+      const at = expiry === undefined ? 0 : TIME_BYTES
+      const [low, high] = aligned(payloads.subarray(at, at + 8), Uint32Array)
       return low + high * 2 ** 32
     }
     return this.#payloads.nextRow(index)

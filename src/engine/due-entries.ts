@@ -32,9 +32,15 @@ export class DueEntries {
     this.#next = Math.min(this.#next, first)
   }
 
-  /** Another structure takes the place of the one that it was about. */
-  reset(): void {
+  /**
+   * Another structure takes the place of the one that it was about, from which nothing was removed yet.
+   * @returns until when all that was due was removed of the other
+   */
+  reset(): number {
+    const through = this.#through
     this.#next = 0
+    this.#through = 0
+    return through
   }
 
   /**

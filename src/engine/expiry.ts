@@ -37,7 +37,7 @@ export class Expiry {
   /** Seconds that entries stay of which writes say nothing else; 0: for ever. */
   readonly #ttl: number
   readonly #host: ExpiryHost
-  /** Before this nothing is due, whether it is stored or waits to be; only meaningful while no removal runs. */
+  /** Before this nothing is due, whether it is stored or waits to be, that no removal which waits will remove; only meaningful while none runs. */
   #due = 0
   /** Whether a removal waits for its turn, behind which all comes that comes now; and whether one runs. */
   #waits = false
@@ -56,9 +56,11 @@ export class Expiry {
    * @returns the removal that comes before it; undefined where nothing is due
    */
   beforeRequest(): Promise<void> | undefined {
-    if (this.#waits) return this.#removal
+    // What is written behind a removal that waits is not removed by it.
+    const isDue = this.#host.clock.date() >= this.#due
+    if (this.#waits && !isDue) return this.#removal
     // What a removal leaves is not known before its end.
-    if (!this.#runs && this.#host.clock.date() < this.#due) return undefined
+    if (!this.#runs && !isDue) return undefined
     this.#waits = true
     this.#due = Number.POSITIVE_INFINITY
     const removal = this.#host.inTurn(() => this.#remove())

@@ -151,9 +151,9 @@ async function replayed(
   options: IndexLoadOptions,
 ): Promise<number> {
   const { due, clock } = options
-  due?.reset()
+  const gone = due?.reset() ?? 0
   const bytes = await replay(structure, after, options)
-  await due?.remove(asTarget(structure), clock.date())
+  await due?.remove(asTarget(structure), Math.max(gone, clock.date()))
   return bytes
 }
 

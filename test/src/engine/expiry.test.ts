@@ -1,4 +1,5 @@
 import t from 'tap'
+import { Device } from '../../../gpu/device/device.js'
 import { asBytes } from '../../../protocol/columns.js'
 import { type IndexDefinition, ResultCode, WriteOp } from '../../../protocol/types.js'
 import type { Engine, EngineOptions } from '../../../src/engine/index.js'
@@ -187,6 +188,28 @@ t.test(
     await engine.close()
   },
 )
+
+t.test('after the loss of a device what entries kept out before they went stays out', async (t) => {
+  const clock = new HandClock()
+  let device: Device | undefined
+  const openDevice = async () => {
+    device = await Device.open('software')
+    return device
+  }
+  const engine = await openEngine(t, { clock, openDevice })
+  await engine.createIndex(timedIndex())
+  await write(engine, 1, clock.date() + 1000)
+  await write(engine, 2, clock.date() + 3000)
+  clock.pass(2)
+  const insert = { ops: WriteOp.insert, keys: numbers(2), payloads: numbers(2) }
+  t.same(await engine.index('a').write(insert), [ResultCode.exists])
+  clock.pass(2)
+  t.same(await keysOf(engine), [])
+  device?.gpu.destroy()
+  await device?.lost
+  t.same(await keysOf(engine), [])
+  await engine.close()
+})
 
 t.test('what nobody asks for is removed all the same', async (t) => {
   const clock = new HandClock()
