@@ -89,11 +89,13 @@ class Relations(WithServer):
     def test_an_index_over_columns(self) -> None:
         self.relation.append(ROWS)
         name = self.unused()
-        self.assertTrue(self.relation.create_index(name, ["city", "id"]))
-        self.assertFalse(self.relation.create_index(name, ["city", "id"], if_not_exists=True))
-        self.assertEqual(
-            list(self.client.index(name).keys(prefix=("Łódź",))), [("Łódź", 1), ("Łódź", 4)]
-        )
+        index = self.relation.create_index(name, ["city", "id"])
+        self.assertEqual(list(index.keys(prefix=("Łódź",))), [("Łódź", 1), ("Łódź", 4)])
+        again = self.relation.create_index(name, ["city", "id"], if_not_exists=True)
+        self.assertEqual(again.name, name)
+        with self.assertRaises(WarpdexError) as raised:
+            self.relation.create_index(name, ["city", "id"])
+        self.assertEqual(raised.exception.code, "INDEX_EXISTS")
 
     def test_queries(self) -> None:
         self.relation.append(ROWS)

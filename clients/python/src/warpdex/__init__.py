@@ -14,6 +14,7 @@ from ._blocking import (
     WriteBatch,
     connect,
 )
+from ._changes import Change, ChangeBatch, ChangeOp, DeletedRange
 from ._inputs import Blob
 from ._rows import ColumnBatch
 from .aio import Batch, ConnectOptions, RowBatch, ScanOptions
@@ -35,9 +36,13 @@ __all__ = [
     "Batch",
     "BatchError",
     "Blob",
+    "Change",
+    "ChangeBatch",
+    "ChangeOp",
     "Client",
     "ColumnBatch",
     "ConnectOptions",
+    "DeletedRange",
     "Entry",
     "GetAllResult",
     "GetResult",

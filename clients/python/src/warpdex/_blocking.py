@@ -109,6 +109,7 @@ class Index(Blocking):
     entries = standing(aio.Index.entries, Scan[Page])
     keys = standing(aio.Index.keys, Scan[KeysPage])
     values = standing(aio.Index.values, Scan[ValuesPage])
+    watch = iterating(aio.Index.watch)
     ranges = blocking(aio.Index.ranges, RangesPage)
 
 

@@ -161,10 +161,10 @@ class Answer:
     def groups(self) -> Array:
         return join_offsets([part.groups for part in self.parts])
 
-    def keys(self, rows: Count) -> RowsColumn:
+    def keys(self, rows: Count, name: str = "keys") -> RowsColumn:
         if self.info.has_fixed_keys:
-            return self._plain("keys", rows, DTYPES[self.info.key_type])
-        return key_rows(self._cut("keys", rows), self.info.key_type)
+            return self._plain(name, rows, DTYPES[self.info.key_type])
+        return key_rows(self._cut(name, rows), self.info.key_type)
 
     def payloads(self, rows: Count) -> RowsColumn:
         kind, width = self.info.payload_kind, self.info.payload_width

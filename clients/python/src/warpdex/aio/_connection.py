@@ -63,6 +63,8 @@ class Connection:
         self._is_closing = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._under_way = 0
+        #: What nobody waits for at the end: the requests of feeds.
+        self._endless: set[asyncio.Future[Any]] = set()
         self._life: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -70,15 +72,19 @@ class Connection:
         await self._open_socket()
         self._life = self._loop.create_task(self._stay_connected())
 
+    def check_open(self) -> None:
+        """Raises `CANCELLED` after `close()`."""
+        if self.session.end is not None:
+            raise self.session.end.again()
+        if self._is_closing.is_set():
+            raise _closed()
+
     def until(self, deadline: float | None) -> float | None:
         """
         When a call that begins ends at the latest, by the loop's clock.
         Raises `CANCELLED` for one that begins after `close()`.
         """
-        if self.session.end is not None:
-            raise self.session.end
-        if self._is_closing.is_set():
-            raise _closed()
+        self.check_open()
         seconds = self._options.deadline if deadline is None else deadline
         return None if seconds is None else self._loop.time() + seconds
 
@@ -111,6 +117,12 @@ class Connection:
 
         timer = self._loop.call_at(until, expire)
         future.add_done_callback(lambda _: timer.cancel())
+        return future
+
+    def endless(self, future: asyncio.Future[T]) -> asyncio.Future[T]:
+        """Has a future fail with `CANCELLED` when the client is to be closed, which does not wait for it."""
+        self._endless.add(future)
+        future.add_done_callback(self._endless.discard)
         return future
 
     async def request(
@@ -149,6 +161,9 @@ class Connection:
     async def close(self, now: bool) -> None:
         """Closes the connection, after what is under way unless that is to end now."""
         self._is_closing.set()
+        for future in list(self._endless):
+            if not future.done():
+                future.set_exception(_closed())
         while not now and self.session.end is None:
             # What follows from an answer is on its way by then.
             await asyncio.sleep(0)
@@ -265,7 +280,7 @@ class Connection:
                 options.reconnect_max_delay, options.reconnect_delay * 2 ** min(attempt, 32)
             )
             # Half of the delay is left to chance, so that the clients of a restarted server do not all come at once.
-            await self._pause(delay * (0.5 + random.random() / 2))
+            await self.pause(delay * (0.5 + random.random() / 2))
             try:
                 return await self._open_socket()
             except WarpdexError as error:
@@ -276,7 +291,7 @@ class Connection:
             attempt += 1
         raise failure
 
-    async def _pause(self, seconds: float) -> None:
+    async def pause(self, seconds: float) -> None:
         """Ends early when the client is to be closed."""
         try:
             await asyncio.wait_for(self._is_closing.wait(), seconds)

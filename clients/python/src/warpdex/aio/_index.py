@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _limits
+from .._changes import ChangeBatch
 from .._columns import Column
 from .._inputs import Expiries, Expiry, Key, Keys, Payload, Payloads, number_column
 from .._kinds import COUNT, DELETE, EXPLAIN, GET, GET_ALL, INSERTS, NEXT, PREVIOUS
@@ -27,6 +28,7 @@ from ..results import (
     ResultCode,
     ValuesPage,
 )
+from ._feed import changes
 from ._index_calls import Codes, IndexCalls, request_in_turn
 from ._load import Batch, LoadSource, bulk_load
 from ._ranges_page import RangesPage
@@ -342,6 +344,13 @@ class Index:
     def values(self, /, **options: Any) -> Scan[ValuesPage]:
         """As `entries`, without their keys."""
         return Scan(self._calls, VALUES, ScanOptions(**options))
+
+    def watch(self, *, from_: str | ReadVersion | None = None) -> AsyncIterator[ChangeBatch]:
+        """
+        What becomes durable from the first step on, or behind `from_`: the `position` of a batch, or a snapshot. Each batch comes once and in
+        order, over lost connections too, until the loop is left or the client closed. Raises `POSITION_GONE`, `INDEX_CHANGED`, `UNKNOWN_INDEX`.
+        """
+        return changes(self._calls, from_)
 
     async def count_ranges(
         self,
