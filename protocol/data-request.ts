@@ -170,6 +170,11 @@ export const WRITES: ReadonlySet<string> = new Set(
   DATA_OPS.filter((op) => OPERATIONS[op].options.includes('writeId')),
 )
 
+/** Whether a request waits for changes, and tells none. */
+export function isWait({ op, limit = 0 }: Pick<DataRequest, 'op' | 'limit'>): boolean {
+  return op === 'watch' && limit === 0
+}
+
 /** A column of numbers, or of rows that offsets cut. */
 export function wireColumn(
   type: Section['type'],

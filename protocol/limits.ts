@@ -143,6 +143,8 @@ export const LIMITS = {
   watchBytes: 4 * MIB,
   /** Seconds for which a request waits for a change: it is asked again then, so that whoever waits is known to be there. */
   watchSeconds: 20,
+  /** Requests of a connection that wait for changes, one a feed, beside `requestsInFlight`: they take about a kilobyte each, and no work. */
+  watchWaits: 1024,
   /** Operators of one query: far more than anyone writes, and each takes steps of its own on the device. */
   queryNodes: 256,
   /** Levels of a query's operators and expressions, which are gone through by recursion. */

@@ -1,8 +1,6 @@
-import type { DataOp } from '../../protocol/data-request.js'
+import { type DataOp, isWait } from '../../protocol/data-request.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { encodeFrame, type Sections } from '../../protocol/frame.js'
-import { IdMap } from '../../protocol/id-map.js'
-import { LIMITS } from '../../protocol/limits.js'
 import type { ControlOp, Op } from '../../protocol/messages.js'
 import type { OpenedIndex, ReplyFields } from '../../protocol/replies.js'
 import {
@@ -18,15 +16,13 @@ import { IndexOrder } from './index-order.js'
 import { FIRST_ID, isFinal, type Link, openLink } from './link.js'
 import { type ConnectOptions, DEFAULT_RECONNECT, type ReconnectOptions } from './options.js'
 import type { Reply } from './reply.js'
+import { type Call, SentCalls } from './sent-calls.js'
 
-/** A request on its way to an answer. */
-interface Call {
-  readonly id: number
-  readonly frame: Uint8Array<ArrayBuffer>
-  /** How often it may still be sent. */
-  sends: number
-  readonly resolve: (reply: Reply) => void
-  readonly reject: (reason: WarpdexError) => void
+/** A request that is to be sent. */
+interface Outgoing<O extends Op> {
+  readonly op: O
+  readonly encode: (id: number) => Uint8Array<ArrayBuffer>
+  readonly isWait: boolean
 }
 
 const CONNECT_TIMEOUT_MS = 10_000
@@ -72,9 +68,8 @@ export class Connection {
   readonly #client = randomName()
   /** Over which calls are sent, while there is a connection. */
   #link: Link | undefined
-  /** Calls that are sent, up to the server's bounds, and those that wait behind them, in their order. */
-  readonly #sent = new IdMap<Call>()
-  #sentBytes = 0
+  /** Calls that are sent, and those that wait behind them, in their order. */
+  readonly #sent = new SentCalls()
   #waiting = new Map<number, Call>()
   /** Of the requests to each index. */
   readonly order = new IndexOrder()
@@ -170,7 +165,7 @@ export class Connection {
   ): Promise<Reply<O>> {
     const encode = (id: number) => encodeFrame({ id, op, ...fields }, sections)
     const index = !isAhead && 'index' in fields ? fields.index : undefined
-    return this.#call(op, encode, bounds, typeof index === 'string' ? index : undefined)
+    return this.#call({ op, encode, isWait: false }, bounds, typeof index === 'string' ? index : undefined)
   }
 
   /**
@@ -185,23 +180,24 @@ export class Connection {
     isAhead: boolean,
   ): Promise<Reply<O>> {
     const encode = (id: number) => encodeCall(call, id, index, millisecondsLeft(bounds))
-    return this.#call(call.op, encode, bounds, isAhead ? undefined : index.name, onError)
+    const outgoing = { op: call.op, encode, isWait: isWait(call) }
+    return this.#call(outgoing, bounds, isAhead ? undefined : index.name, onError)
   }
 
   /** @param index whose turn it waits for */
   #call<O extends Op>(
-    op: O,
-    encode: (id: number) => Uint8Array<ArrayBuffer>,
+    outgoing: Outgoing<O>,
     bounds: Bounds,
     index?: string,
     onError?: (error: unknown) => void,
   ): Promise<Reply<O>> {
     const turn = index === undefined ? undefined : this.order.turn(index)
     if (turn !== undefined) {
-      const send = () => this.#call(op, encode, bounds, undefined, onError)
+      const send = () => this.#call(outgoing, bounds, undefined, onError)
       return withinBounds<Reply<O>>(bounds, (resolve, reject) => void turn.then(send).then(resolve, reject))
     }
     const id = this.#nextId++
+    const { op, encode, isWait } = outgoing
     return withinBounds<Reply<O>>(
       bounds,
       (resolve, reject) => {
@@ -213,7 +209,7 @@ export class Connection {
         // The server answers what it was asked.
         const answer = resolve as (reply: Reply) => void
         const sends = SENDS[op] ?? READ_SENDS
-        const call = { id, frame: encode(id), sends, resolve: answer, reject: fail }
+        const call = { id, frame: encode(id), isWait, sends, resolve: answer, reject: fail }
         if (this.#waiting.size > 0 || !this.#send(call)) this.#waiting.set(id, call)
       },
       () => this.#abandon(id),
@@ -222,22 +218,11 @@ export class Connection {
 
   /** @returns false where a call has to wait: for a connection, or because the server has enough to do */
   #send(call: Call): boolean {
-    const bytes = this.#sentBytes + call.frame.length
-    const { size } = this.#sent
-    const hasRoom = size < LIMITS.requestsInFlight && (size === 0 || bytes <= LIMITS.bytesInFlight)
-    if (this.#link === undefined || !hasRoom) return false
-    this.#sent.set(call.id, call)
-    this.#sentBytes = bytes
+    if (this.#link === undefined || !this.#sent.hasRoomFor(call)) return false
+    this.#sent.add(call)
     call.sends--
     this.#link.send(call.frame)
     return true
-  }
-
-  /** Takes a call out that was sent, so that others can be. */
-  #takeSent(id: number): Call | undefined {
-    const call = this.#sent.delete(id)
-    if (call !== undefined) this.#sentBytes -= call.frame.length
-    return call
   }
 
   #sendWaiting(): void {
@@ -251,7 +236,6 @@ export class Connection {
   /** The connection is lost: all that were sent. */
   #takeAllSent(): Call[] {
     this.#link = undefined
-    this.#sentBytes = 0
     return this.#sent.takeAll()
   }
 
@@ -365,7 +349,7 @@ export class Connection {
   }
 
   #receive = (reply: Reply): void => {
-    const call = reply.id === null ? undefined : this.#takeSent(reply.id)
+    const call = reply.id === null ? undefined : this.#sent.take(reply.id)
     // Replies to abandoned calls, and to the cancel requests that followed them, have no call.
     if (call === undefined) return
     if (reply.error === undefined) call.resolve(reply)
@@ -375,7 +359,7 @@ export class Connection {
   }
 
   #abandon(id: number): void {
-    if (this.#takeSent(id) === undefined) this.#waiting.delete(id)
+    if (this.#sent.take(id) === undefined) this.#waiting.delete(id)
     else {
       this.#link?.send(encodeFrame({ id: this.#nextId++, op: 'cancel', target: id }))
       this.#sendWaiting()

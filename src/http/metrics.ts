@@ -88,7 +88,7 @@ function trafficMetrics(meters: Meters): Metric[] {
       connections_opened: ['WebSockets that were let in.', meters.connectionsOpened],
       connections_refused: ['WebSockets that were not let in.', meters.connectionsRefused],
       slow_consumers: ['Connections closed because replies were not read.', meters.slowConsumers],
-      coalesced_gets: ['Small gets, getNexts and scans, which may share dispatches.', meters.coalescedGets],
+      small_reads: ['Small gets, getNexts and scans, which may share dispatches.', meters.smallReads],
       shared_dispatches: ['Dispatches that answered them.', meters.sharedDispatches],
       logged_writes: ['Writes that were logged.', meters.loggedWrites],
       log_records: ['Log records that they went into.', meters.logRecords],

@@ -43,7 +43,7 @@ export interface ServerStatus extends Availability {
   /** Undefined until the engine is open. */
   readonly server: ServerStats | undefined
   readonly traffic: Readonly<Record<'requestsInFlight' | 'bytesInFlight', number>> &
-    Pick<Meters, 'connections' | 'coalescedGets' | 'sharedDispatches' | 'loggedWrites' | 'logRecords'>
+    Pick<Meters, 'connections' | 'smallReads' | 'sharedDispatches' | 'loggedWrites' | 'logRecords'>
   readonly ops: readonly (Times & { readonly op: string; readonly failures: number; readonly keys: number })[]
   readonly stages: readonly (Times & { readonly stage: Stage })[]
   readonly events: Readonly<Record<string, number>>
@@ -79,7 +79,7 @@ function serverStatus({ monitor, availability, engine }: StatusSource): ServerSt
   const { server, indexes: all = [], relations: allRelations = [] } = engine()?.stats() ?? {}
   const indexes = engine()?.largest(LISTED) ?? []
   const relations = largestRelations(allRelations, LISTED)
-  const { connections, coalescedGets, sharedDispatches, loggedWrites, logRecords } = meters
+  const { connections, smallReads, sharedDispatches, loggedWrites, logRecords } = meters
   const { requests: requestsInFlight, bytes: bytesInFlight } = meters.underWay()
   const ops = Object.values(meters.ops).filter(({ latency }) => latency.count > 0)
   return {
@@ -90,7 +90,7 @@ function serverStatus({ monitor, availability, engine }: StatusSource): ServerSt
       connections,
       requestsInFlight,
       bytesInFlight,
-      coalescedGets,
+      smallReads,
       sharedDispatches,
       loggedWrites,
       logRecords,

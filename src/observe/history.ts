@@ -1,14 +1,14 @@
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
 import { type Meters, recordOf } from './meters.js'
 
-/** What is counted; figures are of a second. `gets` are small ones, `dispatches` those that they shared. */
+/** What is counted; figures are of a second. `dispatches` are those that small reads shared. */
 const COUNTERS = {
   requests: 'requests',
   failures: 'failures',
   items: 'items',
   bytesIn: 'bytesIn',
   bytesOut: 'bytesOut',
-  gets: 'coalescedGets',
+  smallReads: 'smallReads',
   dispatches: 'sharedDispatches',
 } as const satisfies Record<string, keyof Meters>
 

@@ -21,7 +21,7 @@ export interface EngineMeter {
   /** A request's turn in its index's queue came. */
   waited(milliseconds: number): void
   /** Small reads went to the device together, the first of them after that time; one may be alone. */
-  dispatched(gets: number, milliseconds: number): void
+  dispatched(reads: number, milliseconds: number): void
   /** The device answered a call. */
   computed(milliseconds: number): void
   /** Writes that went together were synced. */

@@ -102,7 +102,7 @@ export class Meters implements EngineMeter {
   /** Requests that are not answered, and their bytes with those of requests that are coming in, in all threads; set by whoever knows. */
   underWay: () => { readonly requests: number; readonly bytes: number } = () => ({ requests: 0, bytes: 0 })
   /** Small gets, getNexts and scans, and the dispatches that they shared. */
-  coalescedGets = 0
+  smallReads = 0
   sharedDispatches = 0
   /** Writes, and the log records that they shared. */
   loggedWrites = 0
@@ -166,8 +166,8 @@ export class Meters implements EngineMeter {
     this.stages.queue.record(milliseconds * 1000)
   }
 
-  dispatched(gets: number, milliseconds: number): void {
-    this.coalescedGets += gets
+  dispatched(reads: number, milliseconds: number): void {
+    this.smallReads += reads
     this.sharedDispatches++
     this.stages.coalesce.record(milliseconds * 1000)
   }

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { asBytes } from '../../protocol/columns.js'
 import { encodeDataReply } from '../../protocol/data-frame.js'
-import type { DataOp } from '../../protocol/data-request.js'
+import { type DataOp, isWait } from '../../protocol/data-request.js'
 import { badRequest, toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { encodeFrame, FrameError, framePieces, PROTOCOL_VERSION } from '../../protocol/frame.js'
 import { IdMap } from '../../protocol/id-map.js'
@@ -133,6 +133,7 @@ export class Connection implements MessageHandler<Incoming> {
         throw badRequest('a text message came; frames are binary messages')
       }
       message.request = readRequest(message.frame)
+      message.isWait = 'handle' in message.request && isWait(message.request)
       message.expectation = this.#parts.backpressure.replySizes.expect(message.request)
     } catch (thrown) {
       message.fault = thrown
@@ -171,6 +172,7 @@ export class Connection implements MessageHandler<Incoming> {
     let pieces: readonly Uint8Array[]
     try {
       if (request === undefined) throw message.fault
+      if (message.isWait) this.#requireRoomForWaits()
       reply = await this.#run(request, message.frame, overloaded)
       ran = performance.now()
       pieces = encodeResult(request, reply.result)
@@ -186,6 +188,15 @@ export class Connection implements MessageHandler<Incoming> {
     if (error !== undefined) return { pieces, bytes }
     if (expectation !== undefined) backpressure.replySizes.learn(expectation, bytes)
     return { pieces, bytes, memory: reply?.memory }
+  }
+
+  #requireRoomForWaits(): void {
+    const { watchWaits } = this.#parts.backpressure.limits
+    if (this.#backpressure.waits <= watchWaits) return
+    throw new WarpdexError(
+      'TOO_LARGE',
+      `${watchWaits} feeds wait for changes on this connection; open another one for more`,
+    )
   }
 
   async #run(request: Request, frame: Uint8Array, overloaded: boolean): Promise<Reply> {

@@ -42,6 +42,7 @@ function changeAsJson(
     return { ...change, from: shown(change.from), to: shown(change.to) }
   }
   const { op, payload } = change
+  const expireAt = op === 'delete' ? undefined : change.expireAt
   const key = shown(change.key)
-  return payload === undefined ? { op, key } : { op, key, payload: payloadAsJson(payload, hex) }
+  return payload === undefined ? { op, key } : { op, key, payload: payloadAsJson(payload, hex), expireAt }
 }

@@ -85,7 +85,7 @@ function tilesOf({ history, traffic, server, indexes, unlisted }: ServerStatus):
     {
       name: 'Keys a second',
       text: amount(mean('items')),
-      detail: sharedText(mean('gets'), mean('dispatches')),
+      detail: sharedText(mean('smallReads'), mean('dispatches')),
     },
     {
       name: 'Requests a second',
@@ -118,8 +118,8 @@ function tilesOf({ history, traffic, server, indexes, unlisted }: ServerStatus):
   ]
 }
 
-function sharedText(gets: number, dispatches: number): string {
-  return dispatches === 0 ? 'no small reads' : `${amount(gets / dispatches)} small reads a dispatch`
+function sharedText(reads: number, dispatches: number): string {
+  return dispatches === 0 ? 'no small reads' : `${amount(reads / dispatches)} small reads a dispatch`
 }
 
 function sum(values: readonly number[]): number {

@@ -54,7 +54,7 @@ const PLANS: readonly PlotPlan[] = [
     lines: [
       {
         label: 'reads',
-        value: (at) => (at('dispatches') === 0 ? null : at('gets') / at('dispatches')),
+        value: (at) => (at('dispatches') === 0 ? null : at('smallReads') / at('dispatches')),
       },
     ],
   },

@@ -5,6 +5,8 @@ export interface Message {
   readonly bytes: number
   /** Bytes that its reply is expected to have, once that was asked. */
   replyBytes?: number | undefined
+  /** Whether it waits for changes: told once that was asked, too. */
+  isWait?: boolean | undefined
 }
 
 /** What a connection does with its messages, in the order of their arrival. */
@@ -41,6 +43,8 @@ export class ConnectionBackpressure<M extends Message = Message> {
   bytes = 0
   /** Messages that have come whole and are not answered. */
   requests = 0
+  /** Of these, waits for changes that have begun: they have a bound of their own, so that feeds hold up no other requests. */
+  waits = 0
   /** Its turn to read a message past the bound for all, until that is answered: the message, once it has come. */
   turn: Message | 'coming' | undefined
   /** Bytes of replies that have not left, and those that replies are expected to have that are being made. */
@@ -104,6 +108,7 @@ export class ConnectionBackpressure<M extends Message = Message> {
   answered(message: M, bytes: number): void {
     if (this.#closed) return
     this.#count(-1, -message.bytes, bytes, -(message.replyBytes ?? 0))
+    if (message.isWait) this.waits--
     if (this.turn === message) this.#all.endTurn(this)
     // Those in line go first.
     this.#all.wake()
@@ -124,11 +129,12 @@ export class ConnectionBackpressure<M extends Message = Message> {
     const { requestsInFlight, requestsInAll } = this.#all.limits
     for (let message = this.#held[0]; message !== undefined; message = this.#held[0]) {
       const running = this.requests - this.#held.length
-      if (running >= requestsInFlight) break
+      if (running - this.waits >= requestsInFlight) break
       message.replyBytes ??= this.#handler.expect(message)
       if (!this.#all.mayBegin(this, message.replyBytes)) break
       this.#count(0, 0, 0, message.replyBytes)
       this.#held.shift()
+      if (message.isWait) this.waits++
       this.#handler.begin(message, running > 0 && this.#all.requests > requestsInAll)
     }
     this.pauseOrResume()
@@ -139,8 +145,8 @@ export class ConnectionBackpressure<M extends Message = Message> {
     if (this.#closed) return
     const { requestsInFlight, bytesInFlight, replyBytesQueued } = this.#all.limits
     // Without a request one may always come.
-    const own =
-      this.requests === 0 ? 0 : Math.max(this.requests / requestsInFlight, this.bytes / bytesInFlight)
+    const requests = this.requests - this.waits
+    const own = requests === 0 ? 0 : Math.max(requests / requestsInFlight, this.bytes / bytesInFlight)
     const load = Math.max(own, (2 * this.replyBytes) / replyBytesQueued)
     // Half is a distance from the bound that keeps the socket from being stopped and started for every message.
     const isFull = this.#stopped || load >= (this.#paused ? 0.5 : 1)

@@ -1,4 +1,4 @@
-import { type ColumnName, WRITES } from '../../../protocol/data-request.js'
+import { type ColumnName, isWait, WRITES } from '../../../protocol/data-request.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { Request } from '../../../protocol/messages.js'
 
@@ -34,6 +34,8 @@ export class ReplySizes {
     if ('handle' in request) {
       const { handle, limit = 0, columns } = request
       kind = `${op} ${Math.floor(Math.log2(limit + 1))} ${handle}`
+      // Many of them are under way for long, so that what they are not known to take would keep others waiting.
+      if (isWait(request)) return { kind, weight, bytes: BASE_BYTES }
       weight = 0
       for (const name in columns) weight += columns[name as ColumnName]?.bytes.byteLength ?? 0
       weight = Math.max(1, weight) * Math.max(1, limit)

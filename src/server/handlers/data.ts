@@ -3,6 +3,7 @@ import { type Column, columnOf } from '../../../protocol/columns.js'
 import { numberIn } from '../../../protocol/data-frame.js'
 import {
   type DataRequest,
+  isWait,
   type WireColumn,
   type WireColumns,
   wireColumn,
@@ -173,12 +174,11 @@ async function watch(
   request: DataRequest,
   context: RequestContext,
 ): Promise<WireColumns> {
-  const { limit = 0 } = request
   const { feed } = index
   const version = request.version === undefined ? undefined : versionIdOf(request.version, context)
   const after = request.position ?? (await feed.position(version && engine.versions.use(version)))
   const position = wireColumn('u64', BigUint64Array.of(BigInt(after)))
-  if (limit === 0) {
+  if (isWait(request)) {
     const { call } = context
     await feed.changed(after, call)
     if (call.cancelled) throw new WarpdexError('CANCELLED', 'nobody waits for changes any more')
@@ -186,7 +186,7 @@ async function watch(
     authoriseData(context.grant, request, engine)
     return { position }
   }
-  const { offsets, ops, keys, payloads, expireAt, range } = await feed.read(after, limit)
+  const { offsets, ops, keys, payloads, expireAt, range } = await feed.read(after, request.limit ?? 0)
   const keyType = wireKeyType(index.definition.keyType)
   const width = keyWidth(index.definition.keyType)
   const end = (key: Uint8Array | undefined) => key && sent(keyType, columnOf([key], width))

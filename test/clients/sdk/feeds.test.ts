@@ -8,6 +8,7 @@ import {
   type PayloadKind,
   type WatchOptions,
 } from '../../../clients/sdk/index.js'
+import { LIMITS } from '../../../protocol/limits.js'
 import { Random, seedOfRun } from '../../random.js'
 import { start } from '../../src/server/start.js'
 
@@ -77,6 +78,19 @@ t.test('a feed begins behind what is durable where nothing else is said', async 
     t.same([...((await first).value as Iterable<unknown>)], [{ op: 'put', key: 'b', payload: 'after' }])
     await feed.return()
   }
+})
+
+t.test('many feeds that wait hold up no other requests of their client', async (t) => {
+  const { texts } = await prepared(t)
+  const feeds = Array.from({ length: LIMITS.requestsInFlight + 50 }, () => texts.watch())
+  const first = feeds.map((feed) => feed.next())
+  for (const key of ['a', 'b', 'c']) await texts.get(key)
+  await texts.put('a', 'one')
+  for (const next of first) {
+    const { value } = await next
+    t.same([...(value as Iterable<unknown>)], [{ op: 'put', key: 'a', payload: 'one' }])
+  }
+  await Promise.all(feeds.map((feed) => feed.return()))
 })
 
 t.test('a feed ends with its client, by its signal, and says what has become of its index', async (t) => {
@@ -160,6 +174,8 @@ t.test('readers have every batch once, over restarts of the server and of their 
       const key = String(random.below(20))
       await (random.below(4) === 0 ? texts.delete(key) : texts.put(key, String(random.below(1000))))
     })
+    // A server that stops refuses some.
+    const written = Promise.allSettled(writing)
     if (round % 3 === 1) {
       await server.close()
       server = await start(t, { directory, port })
@@ -170,7 +186,7 @@ t.test('readers have every batch once, over restarts of the server and of their 
       stop = new AbortController()
       following = await followed()
     }
-    await Promise.allSettled(writing)
+    await written
   }
   await texts.put('done', String(seed))
   while (readers.some(({ content }) => content.get('done') === undefined)) {

@@ -28,7 +28,7 @@ t.test('stages, and what shares dispatches and log records', async (t) => {
   const [dispatches, records] = ['warpdex_shared_dispatches_total', 'warpdex_log_records_total'].map((name) =>
     total(metrics, name),
   )
-  t.equal(total(metrics, 'warpdex_coalesced_gets_total'), 64)
+  t.equal(total(metrics, 'warpdex_small_reads_total'), 64)
   t.ok(dispatches >= 1 && dispatches < 64, `${dispatches} dispatches`)
   t.equal(total(metrics, 'warpdex_logged_writes_total'), 32)
   t.ok(records >= 1 && records < 32, `${records} records`)

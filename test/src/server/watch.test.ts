@@ -98,6 +98,22 @@ async function insertLater(writer: RawClient): Promise<string> {
   return 'before'
 }
 
+t.test('so many may wait on a connection, and hold up no other requests', async (t) => {
+  const { url } = await start(t, {}, { limits: { requestsInFlight: 2, watchWaits: 3 } })
+  const client = await withIndex(t, url)
+  const wait = (id: number) => client.send({ id, ...WATCH, limit: 0, position: 0 })
+  for (const id of [11, 12, 13, 14]) wait(id)
+  t.match(await client.reply(), {
+    id: 14,
+    header: { error: { code: 'TOO_LARGE', message: /^3 feeds wait .* open another/ } },
+  })
+  t.match(await client.ask({ id: 15, op: 'stats', index: 'n' }), { id: 15, header: { ok: true } })
+  await insert(await withIndex(t, url), 1)
+  for (let i = 0; i < 3; i++) t.match(await client.reply(), { header: { ok: true } })
+  wait(16)
+  t.match(await client.reply(), { id: 16, header: { ok: true } }, 'there is room again')
+})
+
 t.test('who waits is told of another name, and is answered when the server stops', async (t) => {
   const server = await start(t)
   const [client, other] = [await withIndex(t, server.url), await withIndex(t, server.url)]
