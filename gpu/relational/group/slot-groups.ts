@@ -3,7 +3,7 @@ import { GROUP_SIZE } from '../../device/recorder.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import { evaluateRows } from '../expressions/evaluate.js'
 import type { RowCode } from '../expressions/row-code.js'
-import { factsOf } from '../order/column-facts.js'
+import { learnFacts } from '../order/column-facts.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { plainColumn, type QueryColumn } from '../query/query-column.js'
 import type { TableColumn } from '../query/table.js'
@@ -42,10 +42,10 @@ export async function slotKeys(
   columns: readonly TableColumn[],
   rows: number,
 ): Promise<readonly SlotKey[] | undefined> {
-  const facts = await factsOf(work, columns, rows)
-  const keys = columns.map((column, i): SlotKey => {
+  await learnFacts(work, [{ columns, rows }])
+  const keys = columns.map((column): SlotKey => {
     const { source, rows } = column
-    const { bits, common } = facts[i]!
+    const { bits, common } = work.facts.of(column)
     const strings = common === 0n && source.dictionary ? source.dictionary.size : Number.POSITIVE_INFINITY
     const nullable = source.validity !== undefined || rows?.outer === true
     return { column, size: Math.min(2 ** bits, strings), common, nullable }

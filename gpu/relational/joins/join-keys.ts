@@ -64,10 +64,7 @@ async function plainKeys(
   const isSigned = type === 'i32' || type === 'i64'
   if (type === 'f32' || dictionary !== other.dictionary || (band && isSigned)) return undefined
   // What is stored is learnt once, and of others nothing has to be known.
-  await learnFacts(
-    work,
-    columns.map((column) => ({ column, rows: 0 })),
-  )
+  await learnFacts(work, [{ columns, rows: 0 }])
   const { bits: keyBits, nulls } = unitedFacts(columns.map((column) => work.facts.of(column)))
   if (nulls) return undefined
   const keyWords = valueWords(type)

@@ -6,7 +6,7 @@ import type { DeviceRelation } from '../device-relation.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { RowNumbers } from '../query/fetch.js'
 import { bytesOf, type QueryColumn, ROW_BYTES, valueBits, valueWords } from '../query/query-column.js'
-import type { TableColumn } from '../query/table.js'
+import type { Table, TableColumn } from '../query/table.js'
 
 /** What is known of the values of some rows, whatever their order. They are meant in their unsigned form that has their order: `i32` with the sign flipped, and so on. */
 export interface ValueFacts {
@@ -104,32 +104,24 @@ interface Measured {
 const MEASURED_ROWS = { hardware: 2 ** 18, software: 1024 }
 
 /**
- * What is known of columns of so many rows. Of columns of stored relations everything is measured once, and kept; of others what is worth it. Waits for the device
- * where something is to be measured, once for all columns.
+ * Learns of columns what `work.facts` has of them then. Of columns of stored relations everything is measured once, and kept; of others what is worth it. Waits for
+ * the device where something is to be measured, once for all columns.
  */
-export async function factsOf(
+export async function learnFacts(
   work: DeviceWork,
-  columns: readonly TableColumn[],
-  rows: number,
-): Promise<ColumnFacts[]> {
-  await learnFacts(
-    work,
-    columns.map((column) => ({ column, rows })),
-  )
-  return columns.map((column) => work.facts.of(column))
-}
-
-/** As `factsOf`, of columns of several tables; `work.facts` has them then. */
-export async function learnFacts(work: DeviceWork, asked: readonly Measured[]): Promise<void> {
+  asked: readonly Pick<Table, 'columns' | 'rows'>[],
+): Promise<void> {
   const { facts } = work
   const least = work.device.facts.software ? MEASURED_ROWS.software : MEASURED_ROWS.hardware
   const measured = new Map<QueryColumn | TableColumn, Measured>()
-  for (const { column, rows } of asked) {
-    const source = facts.origin(column.source)
-    const relation = facts.originOf(source)?.relation
-    if (relation !== undefined)
-      measured.set(source, { column: { source, rows: undefined }, rows: relation.rows })
-    else if (rows >= least) measured.set(column, { column, rows })
+  for (const { columns, rows } of asked) {
+    for (const column of columns) {
+      const source = facts.origin(column.source)
+      const relation = facts.originOf(source)?.relation
+      if (relation !== undefined)
+        measured.set(source, { column: { source, rows: undefined }, rows: relation.rows })
+      else if (rows >= least) measured.set(column, { column, rows })
+    }
   }
   const unknown = [...measured.values()].filter(({ column }) => !facts.isMeasured(column))
   await work.kernels.columnFacts.measure(work, unknown)

@@ -126,14 +126,14 @@ async function fieldsOf(
   by: readonly OrderColumn[],
 ): Promise<Field[]> {
   const filled = tables.some(({ rows }) => rows > 0) ? tables.filter(({ rows }) => rows > 0) : tables
-  const places = (column: number) => filled.map(({ columns, rows }) => ({ column: columns[column]!, rows }))
-  await learnFacts(
-    work,
-    by.flatMap(({ column }) => places(column)),
-  )
+  const asked = filled.map(({ columns, rows }) => ({
+    columns: by.map(({ column }) => columns[column]!),
+    rows,
+  }))
+  await learnFacts(work, asked)
   return by.toReversed().flatMap((key) => {
     const dictionary = sharedDictionary(tables, key.column)
-    const facts = unitedFacts(places(key.column).map(({ column }) => work.facts.of(column)))
+    const facts = unitedFacts(filled.map(({ columns }) => work.facts.of(columns[key.column]!)))
     const bits = dictionary === undefined ? facts : { bits: bitsFor(dictionary.size), common: 0n }
     return columnFields(key, { ...facts, ...bits }, dictionary)
   })

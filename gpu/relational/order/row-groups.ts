@@ -5,7 +5,7 @@ import type { DeviceWork } from '../query/device-work.js'
 import type { RowNumbers } from '../query/fetch.js'
 import { ROW_BYTES } from '../query/query-column.js'
 import type { Table } from '../query/table.js'
-import { factsOf } from './column-facts.js'
+import { learnFacts } from './column-facts.js'
 import { type PackedKey, packKeys } from './packed-keys.js'
 import { type RowOrder, sortKeys } from './row-order.js'
 import { ascending, neighbourOrder, type RowsOrder } from './sortedness.js'
@@ -104,7 +104,7 @@ export class GroupStarts {
 export async function learntOrder(work: DeviceWork, table: Table): Promise<RowsOrder | undefined> {
   const known = neighbourOrder(work, table)
   if (known !== undefined) return known
-  await factsOf(work, table.columns, table.rows)
+  await learnFacts(work, [table])
   return neighbourOrder(work, table)
 }
 

@@ -1,7 +1,7 @@
 import type { DeviceMemory } from '../../memory/page-run.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { Table } from '../query/table.js'
-import { factsOf } from './column-facts.js'
+import { learnFacts } from './column-facts.js'
 import { type PackedKey, packKeys } from './packed-keys.js'
 import { isOrderedBy, type OrderColumn } from './sortedness.js'
 
@@ -25,7 +25,7 @@ export async function orderRows(
 ): Promise<DeviceMemory | undefined> {
   if (isOrderedBy(work, table, by)) return undefined
   const columns = by.map(({ column }) => table.columns[column]!)
-  await factsOf(work, columns, table.rows)
+  await learnFacts(work, [{ columns, rows: table.rows }])
   if (isOrderedBy(work, table, by)) return undefined
   return sortKeys(work, await packKeys(work, table, by), table.rows)?.order
 }

@@ -14,7 +14,7 @@ import type { ComparisonOp, ValueType } from '../../../protocol/query/tree.js'
 import type { ConstantValue } from '../../../protocol/query/typed.js'
 
 /** What of a column decides which values it may have. */
-export interface ColumnFacts {
+export interface ColumnDomain {
   readonly type: ValueType
   /** Whether some rows may have no value. */
   readonly nullable: boolean
@@ -23,7 +23,7 @@ export interface ColumnFacts {
 }
 
 /** The largest number that stands for a value of a column, as an unsigned one in order; −1 for strings of which there are none. */
-export function lastValue({ type, dictionary }: Pick<ColumnFacts, 'type' | 'dictionary'>): bigint {
+export function lastValue({ type, dictionary }: Pick<ColumnDomain, 'type' | 'dictionary'>): bigint {
   if (type === 'string') return BigInt(dictionary?.size ?? 0) - 1n
   if (type === 'boolean') return 1n
   const [least, most] = INTEGER_RANGES[type] ?? [0n, NOT_A_NUMBER]
@@ -31,11 +31,11 @@ export function lastValue({ type, dictionary }: Pick<ColumnFacts, 'type' | 'dict
 }
 
 /** The values that compare to a constant so, the column on the left. */
-export function comparisonSet(op: ComparisonOp, constant: ConstantValue, facts: ColumnFacts): ValueSet {
+export function comparisonSet(op: ComparisonOp, constant: ConstantValue, domain: ColumnDomain): ValueSet {
   if (constant === null) return NOTHING
-  const last = lastValue(facts)
-  if (typeof constant === 'string') return textSet(op, constant, facts.dictionary, last)
-  return rangeSet(op, orderedNumber(constant, facts.type), last)
+  const last = lastValue(domain)
+  if (typeof constant === 'string') return textSet(op, constant, domain.dictionary, last)
+  return rangeSet(op, orderedNumber(constant, domain.type), last)
 }
 
 /** The strings of a dictionary that begin with a text: they follow each other. */
@@ -77,11 +77,11 @@ function textSet(
 }
 
 /** All values of a column, without null. */
-export function allValues(facts: ColumnFacts): ValueSet {
-  return between(0n, lastValue(facts))
+export function allValues(domain: ColumnDomain): ValueSet {
+  return between(0n, lastValue(domain))
 }
 
 /** Whether a set has all that a column may have. */
-export function isTautology(set: ValueSet, facts: ColumnFacts): boolean {
-  return isWithin({ ...allValues(facts), nulls: facts.nullable }, set)
+export function isTautology(set: ValueSet, domain: ColumnDomain): boolean {
+  return isWithin({ ...allValues(domain), nulls: domain.nullable }, set)
 }

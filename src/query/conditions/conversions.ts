@@ -5,7 +5,7 @@ import { roundedToFloat } from '../../../protocol/query/constants.js'
 import type { ValueType } from '../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
 import { goesWithoutFault } from '../../../protocol/query/value-types.js'
-import { type ColumnFacts, lastValue } from './column-domain.js'
+import { type ColumnDomain, lastValue } from './column-domain.js'
 
 type ColumnExpression = Extract<TypedExpression, { kind: 'column' }>
 
@@ -18,10 +18,10 @@ export function convertedColumn(expression: TypedExpression): ColumnExpression |
 }
 
 /** The values of a column that are in a set once they are converted, which keeps their order: those of an interval are neighbours. */
-export function sourceSet(facts: ColumnFacts, type: ValueType, set: ValueSet): ValueSet {
-  if (facts.type === type || facts.type === 'string') return set
-  const end = lastValue(facts) + 1n
-  const convert = converter(facts.type, type)
+export function sourceSet(domain: ColumnDomain, type: ValueType, set: ValueSet): ValueSet {
+  if (domain.type === type || domain.type === 'string') return set
+  const end = lastValue(domain) + 1n
+  const convert = converter(domain.type, type)
   let next = 0n
   const sets = set.intervals.map(({ low, high }) => {
     const first = firstAtLeast(low, next, end, convert)

@@ -2,7 +2,7 @@ import { restoredNumber } from '../../../gpu/relational/expressions/ordered-numb
 import { complement } from '../../../gpu/relational/expressions/value-sets.js'
 import type { Condition, Interval, ValueSet } from '../../../gpu/relational/selection/selection-types.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
-import { type ColumnFacts, lastValue } from './column-domain.js'
+import { type ColumnDomain, lastValue } from './column-domain.js'
 
 /** Intervals that are written out. */
 const SHOWN = 3
@@ -11,7 +11,7 @@ const SHOWN = 3
 export function describeCondition(
   condition: Condition,
   names: readonly string[],
-  columns: readonly ColumnFacts[],
+  columns: readonly ColumnDomain[],
 ): string {
   switch (condition.kind) {
     case 'values':
@@ -29,41 +29,41 @@ export function describeCondition(
   }
 }
 
-function describeSet(name: string, set: ValueSet, facts: ColumnFacts): string {
-  const last = lastValue(facts)
+function describeSet(name: string, set: ValueSet, domain: ColumnDomain): string {
+  const last = lastValue(domain)
   const alternatives = set.intervals
     .slice(0, SHOWN)
-    .map((interval) => describeInterval(name, interval, facts))
+    .map((interval) => describeInterval(name, interval, domain))
   if (set.intervals.length > SHOWN) alternatives.push(`${set.intervals.length - SHOWN} more`)
   if (set.nulls) alternatives.push(`${name} is null`)
   const [outside, ...others] = complement(set, last).intervals
   if (!set.nulls && outside === undefined) return `${name} is not null`
   const missesOne = outside !== undefined && others.length === 0 && outside.low === outside.high
   if (missesOne && set.intervals.length === 2) {
-    return `${name} <> ${describeValue(outside.low, facts)}${set.nulls ? ` or ${name} is null` : ''}`
+    return `${name} <> ${describeValue(outside.low, domain)}${set.nulls ? ` or ${name} is null` : ''}`
   }
   return alternatives.join(' or ')
 }
 
-function describeInterval(name: string, { low, high }: Interval, facts: ColumnFacts): string {
-  if (low === high) return `${name} = ${describeValue(low, facts)}`
-  if (low === 0n) return `${name} ${describeBound(['<=', high], ['<', high + 1n], facts)}`
-  if (high >= lastValue(facts)) return `${name} ${describeBound(['>=', low], ['>', low - 1n], facts)}`
-  return `${name} between ${describeValue(low, facts)} and ${describeValue(high, facts)}`
+function describeInterval(name: string, { low, high }: Interval, domain: ColumnDomain): string {
+  if (low === high) return `${name} = ${describeValue(low, domain)}`
+  if (low === 0n) return `${name} ${describeBound(['<=', high], ['<', high + 1n], domain)}`
+  if (high >= lastValue(domain)) return `${name} ${describeBound(['>=', low], ['>', low - 1n], domain)}`
+  return `${name} between ${describeValue(low, domain)} and ${describeValue(high, domain)}`
 }
 
 /** Of floats the form that is the shorter, which is how it was asked for as a rule. */
 function describeBound(
   [op, value]: readonly [string, bigint],
   [strict, neighbour]: readonly [string, bigint],
-  facts: ColumnFacts,
+  domain: ColumnDomain,
 ): string {
-  const own = `${op} ${describeValue(value, facts)}`
-  const other = `${strict} ${describeValue(neighbour, facts)}`
-  return facts.type === 'f32' && other.length < own.length ? other : own
+  const own = `${op} ${describeValue(value, domain)}`
+  const other = `${strict} ${describeValue(neighbour, domain)}`
+  return domain.type === 'f32' && other.length < own.length ? other : own
 }
 
-function describeValue(value: bigint, { type, dictionary }: ColumnFacts): string {
+function describeValue(value: bigint, { type, dictionary }: ColumnDomain): string {
   if (type === 'string') return JSON.stringify(dictionary?.at(Number(value)) ?? '')
   const number = restoredNumber(value, type)
   return type === 'f32' ? floatText(Number(number)) : String(number)

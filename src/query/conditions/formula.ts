@@ -9,7 +9,7 @@ import {
 import type { Condition, ValueSet } from '../../../gpu/relational/selection/selection-types.js'
 import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
-import { type ColumnFacts, isTautology, lastValue } from './column-domain.js'
+import { type ColumnDomain, isTautology, lastValue } from './column-domain.js'
 
 /** When an expression is true, in two values, since null has been seen to at the leaves: where some conditions are, or, undefined, never. */
 export type Formula = Conjunction | undefined
@@ -35,17 +35,17 @@ export function isValues(condition: Condition): condition is Values {
 
 /** Puts formulas over some columns together, in as simple a form as it can. */
 export class FormulaBuilder {
-  readonly #columns: readonly ColumnFacts[]
+  readonly #columns: readonly ColumnDomain[]
 
-  constructor(columns: readonly ColumnFacts[]) {
+  constructor(columns: readonly ColumnDomain[]) {
     this.#columns = columns
   }
 
   values(column: number, set: ValueSet): Formula {
-    const facts = this.#columns[column]!
-    const own = facts.nullable ? set : withoutNulls(set)
+    const domain = this.#columns[column]!
+    const own = domain.nullable ? set : withoutNulls(set)
     if (isEmpty(own)) return undefined
-    return isTautology(own, facts) ? ALWAYS : only({ kind: 'values', column, set: own })
+    return isTautology(own, domain) ? ALWAYS : only({ kind: 'values', column, set: own })
   }
 
   and(formulas: readonly Formula[]): Formula {

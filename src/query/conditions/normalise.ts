@@ -13,7 +13,7 @@ import type { Condition } from '../../../gpu/relational/selection/selection-type
 import { TURNED } from '../../../protocol/query/exact-comparison.js'
 import type { ComparisonOp } from '../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
-import { allValues, type ColumnFacts, comparisonSet, lastValue, prefixSet } from './column-domain.js'
+import { allValues, type ColumnDomain, comparisonSet, lastValue, prefixSet } from './column-domain.js'
 import { convertedColumn, sourceSet } from './conversions.js'
 import { ALWAYS, type Formula, FormulaBuilder, isValues, only, type Values } from './formula.js'
 
@@ -49,7 +49,7 @@ const OPPOSITE: Readonly<Record<ComparisonOp, ComparisonOp>> = {
  *
  * @param columns by the numbers that the condition has for them
  */
-export function normalise(condition: TypedExpression, columns: readonly ColumnFacts[]): Normalised {
+export function normalise(condition: TypedExpression, columns: readonly ColumnDomain[]): Normalised {
   const formula = new Normaliser(columns).formula(condition, true)
   if (formula === undefined) return { kind: 'none' }
   const conditions = [...formula.conditions]
@@ -71,10 +71,10 @@ export function normalise(condition: TypedExpression, columns: readonly ColumnFa
 type Constant = Extract<TypedExpression, { kind: 'constant' }>
 
 class Normaliser {
-  readonly #columns: readonly ColumnFacts[]
+  readonly #columns: readonly ColumnDomain[]
   readonly #builder: FormulaBuilder
 
-  constructor(columns: readonly ColumnFacts[]) {
+  constructor(columns: readonly ColumnDomain[]) {
     this.#columns = columns
     this.#builder = new FormulaBuilder(columns)
   }
@@ -119,9 +119,9 @@ class Normaliser {
     if (side.kind === 'constant') return truth(compareConstants(asked, side, constant))
     const column = convertedColumn(side)
     if (column === undefined) return whole({ ...expression, op }, true)
-    const facts = this.#columns[column.index]!
-    const compared = comparisonSet(asked, constant.value, { ...facts, type: side.type })
-    return this.#builder.values(column.index, sourceSet(facts, side.type, compared))
+    const domain = this.#columns[column.index]!
+    const compared = comparisonSet(asked, constant.value, { ...domain, type: side.type })
+    return this.#builder.values(column.index, sourceSet(domain, side.type, compared))
   }
 
   #isNull(expression: TypedExpression, argument: TypedExpression, wanted: boolean): Formula {
@@ -140,13 +140,13 @@ class Normaliser {
     }
     if (argument.kind !== 'column') return whole(expression, wanted)
     const { index: column } = argument
-    const facts = this.#columns[column]!
+    const domain = this.#columns[column]!
     // A text of no length is found in every string.
-    if (text === '') return wanted ? this.#builder.values(column, allValues(facts)) : undefined
+    if (text === '') return wanted ? this.#builder.values(column, allValues(domain)) : undefined
     if (match !== 'startsWith') return only({ kind: 'match', column, match, text, negated: !wanted })
-    if (facts.dictionary === undefined) return undefined
-    const prefixed = prefixSet(facts.dictionary, text)
-    const others = withoutNulls(complement(prefixed, lastValue(facts)))
+    if (domain.dictionary === undefined) return undefined
+    const prefixed = prefixSet(domain.dictionary, text)
+    const others = withoutNulls(complement(prefixed, lastValue(domain)))
     return this.#builder.values(column, wanted ? prefixed : others)
   }
 }

@@ -5,7 +5,7 @@ import { aligned, asBytes, KEY_ARRAYS, type KeyArray } from '../../../protocol/c
 import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import { nearPartitionPoint } from '../../../protocol/partition-point.js'
 import type { ColumnType } from '../../../protocol/relation.js'
-import type { ColumnFacts } from '../conditions/column-domain.js'
+import type { ColumnDomain } from '../conditions/column-domain.js'
 import { distinctCount } from './distinct-count.js'
 
 /** Rows of the sample with values of an interval from which on they are counted as they are. */
@@ -16,7 +16,7 @@ const NEIGHBOURS = 8
 const MANY_INTERVALS = 64
 
 /** A column with what is known of its values. */
-export interface EstimatedColumn extends ColumnFacts {
+export interface EstimatedColumn extends ColumnDomain {
   /** Undefined where no sample has it. Columns whose samples are of the same rows have one source. */
   readonly from: { readonly source: symbol; readonly sample: ColumnSample } | undefined
 }

@@ -1,4 +1,4 @@
-import type { ColumnFacts } from '../conditions/column-domain.js'
+import type { ColumnDomain } from '../conditions/column-domain.js'
 import type { ColumnSample, EstimatedColumn } from './column-sample.js'
 
 /** Rows that a sample was drawn from, as a node has them: those of a relation, or of its groups. */
@@ -76,14 +76,14 @@ export function repeatedAll(node: NodeEstimate, times: number): NodeEstimate {
 }
 
 /** A column whose values nobody has a sample of. */
-export function unknownColumn(facts: ColumnFacts, distinct: number = Number.POSITIVE_INFINITY): NodeColumn {
-  const { type, nullable, dictionary } = facts
-  const least = Math.min(distinct, domainOf(facts))
+export function unknownColumn(domain: ColumnDomain, distinct: number = Number.POSITIVE_INFINITY): NodeColumn {
+  const { type, nullable, dictionary } = domain
+  const least = Math.min(distinct, mostDistinct(domain))
   return { type, nullable, dictionary, from: undefined, distinct: least }
 }
 
 /** Different values that a column may have by its type and dictionary. */
-function domainOf({ type, dictionary }: ColumnFacts): number {
+function mostDistinct({ type, dictionary }: ColumnDomain): number {
   if (type === 'boolean') return 2
   return type === 'string' && dictionary !== undefined ? dictionary.size : Number.POSITIVE_INFINITY
 }

@@ -4,7 +4,7 @@ import { Table, type TableColumn } from '../../../gpu/relational/query/table.js'
 import { SAMPLE_ROWS } from '../../../gpu/relational/relation-sample.js'
 import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import { inputsOf, type TypedNode } from '../../../protocol/query/typed.js'
-import type { ColumnFacts } from '../conditions/column-domain.js'
+import type { ColumnDomain } from '../conditions/column-domain.js'
 import type { QueryRun } from '../query-run.js'
 import { type ColumnSample, columnSample, type EstimatedColumn } from './column-sample.js'
 
@@ -15,7 +15,7 @@ const SAMPLED_ROWS = 16 * SAMPLE_ROWS
 export type Origins = Pick<QueryRun, 'originOf'>
 
 /** What conditions over a table's columns are made with. */
-export function factsOf({ source, rows }: TableColumn): ColumnFacts {
+export function domainOf({ source, rows }: TableColumn): ColumnDomain {
   const { type, dictionary, validity } = source
   return { type, dictionary, nullable: validity !== undefined || rows?.outer === true }
 }
@@ -40,7 +40,7 @@ export function estimatedColumns(
     const origin = asked.has(number) ? run.originOf(column.source) : undefined
     const sample = origin && sampleAtHand(origin, column)
     const from = sample && { source: sourceOf(origin.relation, column.rows), sample }
-    return { ...factsOf(column), from }
+    return { ...domainOf(column), from }
   })
 }
 

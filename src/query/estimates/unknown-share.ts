@@ -1,7 +1,7 @@
 import { complement } from '../../../gpu/relational/expressions/value-sets.js'
 import type { Condition, ValueSet } from '../../../gpu/relational/selection/selection-types.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
-import { type ColumnFacts, lastValue } from '../conditions/column-domain.js'
+import { type ColumnDomain, lastValue } from '../conditions/column-domain.js'
 
 /** Shares of rows for which something is thought to be true, where nothing is known of the values. */
 const SHARE = { equal: 0.1, range: 1 / 3, found: 0.1, other: 0.5 }
@@ -9,7 +9,7 @@ const SHARE = { equal: 0.1, range: 1 / 3, found: 0.1, other: 0.5 }
 /** The share of rows for which a condition is thought to be true, where nothing is known of the values. */
 export function unknownShare(
   condition: Exclude<Condition, { kind: 'any' }>,
-  columns: readonly ColumnFacts[],
+  columns: readonly ColumnDomain[],
 ): number {
   switch (condition.kind) {
     case 'values':
@@ -21,11 +21,11 @@ export function unknownShare(
   }
 }
 
-function setShare(set: ValueSet, facts: ColumnFacts): number {
-  const last = lastValue(facts)
-  const nulls = set.nulls && facts.nullable ? SHARE.equal : 0
+function setShare(set: ValueSet, domain: ColumnDomain): number {
+  const last = lastValue(domain)
+  const nulls = set.nulls && domain.nullable ? SHARE.equal : 0
   // Strings are known by their numbers: each is thought to come as often as the others.
-  if (facts.type === 'string' || facts.type === 'boolean') {
+  if (domain.type === 'string' || domain.type === 'boolean') {
     const values = set.intervals.reduce((sum, { low, high }) => sum + Number(high - low) + 1, 0)
     return Math.min(1, nulls + values / Math.max(1, Number(last) + 1))
   }

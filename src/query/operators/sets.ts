@@ -42,10 +42,7 @@ async function union(run: QueryRun, node: SetNode, left: Table, right: Table): P
     return joined([left, others], [left, right, others])
   }
   // Of columns of relations this is known from then on.
-  await learnFacts(
-    work,
-    [left, right].flatMap(({ columns, rows }) => columns.map((column) => ({ column, rows }))),
-  )
+  await learnFacts(work, [left, right])
   if (neighbourOrder(work, left) === undefined || neighbourOrder(work, right) === undefined) {
     return once(run, node, await run.replace(node, [left, right], () => concatenate(work, [left, right])))
   }

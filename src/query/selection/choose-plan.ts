@@ -6,7 +6,7 @@ import {
   type SelectionPlan,
 } from '../../../gpu/relational/selection/selection-types.js'
 import type { MatchBy } from '../../../gpu/relational/selection/selections.js'
-import type { ColumnFacts } from '../conditions/column-domain.js'
+import type { ColumnDomain } from '../conditions/column-domain.js'
 import type { Normalised } from '../conditions/normalise.js'
 import type { EstimatedColumn } from '../estimates/column-sample.js'
 import { Estimates, shareOfAll } from '../estimates/condition-shares.js'
@@ -66,7 +66,7 @@ type Conjunction = Extract<Normalised, { kind: 'all' }>
  */
 export function branchFreePlan(
   conditions: readonly Condition[],
-  columns: readonly ColumnFacts[],
+  columns: readonly ColumnDomain[],
   rows: number,
   costs: SelectionCosts,
 ): RunnablePlan | undefined {
@@ -77,7 +77,7 @@ export function branchFreePlan(
 /** What looking at all columns takes, and evaluating all conditions, a row. */
 function perRowOf(
   conditions: readonly Condition[],
-  columns: readonly ColumnFacts[],
+  columns: readonly ColumnDomain[],
   costs: SelectionCosts,
 ): number {
   let perRow = 0

@@ -10,7 +10,7 @@ import {
 import type { StringDictionary } from '../../../gpu/relational/string-dictionary.js'
 import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'
-import type { ColumnFacts } from '../conditions/column-domain.js'
+import type { ColumnDomain } from '../conditions/column-domain.js'
 import type { Evaluation, MatchEvaluation } from './cost-model.js'
 
 /** Strings of a dictionary that are looked at for their length. */
@@ -19,7 +19,7 @@ const MEASURED_STRINGS = 64
 /** What evaluating a condition takes beyond reading its columns. */
 export function evaluationOf(
   condition: Condition,
-  columns: readonly ColumnFacts[],
+  columns: readonly ColumnDomain[],
   costs: SelectionCosts,
 ): Evaluation {
   const { predicate } = costs
@@ -51,7 +51,7 @@ export function perMatchedRow({ perRow, match }: Evaluation): number {
 /** What a condition takes for a row that is looked at by its number, its columns included. */
 export function perListedRow(
   condition: Condition,
-  columns: readonly ColumnFacts[],
+  columns: readonly ColumnDomain[],
   costs: SelectionCosts,
 ): number {
   return columnsOf(condition).reduce(
@@ -61,7 +61,7 @@ export function perListedRow(
 }
 
 /** How a column is read. */
-export function widthOf({ type }: Pick<ColumnFacts, 'type'>): ColumnWidth {
+export function widthOf({ type }: Pick<ColumnDomain, 'type'>): ColumnWidth {
   return valueWords(type) === 2 ? 'wide' : 'word'
 }
 

@@ -8,7 +8,7 @@ import {
 } from '../../../gpu/relational/selection/selection-types.js'
 import type { NodeOf } from '../../../protocol/query/typed.js'
 import { type Normalised, normalise } from '../conditions/normalise.js'
-import { estimatedColumns, factsOf, readSamples } from '../estimates/sampled-columns.js'
+import { domainOf, estimatedColumns, readSamples } from '../estimates/sampled-columns.js'
 import type { QueryRun } from '../query-run.js'
 import {
   branchFreePlan,
@@ -32,8 +32,8 @@ export async function selectTable(
   table: Table,
   reading: Reading,
 ): Promise<Table> {
-  const facts = table.columns.map(factsOf)
-  const normalised = normalise(node.condition, facts)
+  const domains = table.columns.map(domainOf)
+  const normalised = normalise(node.condition, domains)
   const given = table.choose(node.kept)
   if (normalised.kind === 'none' || table.rows === 0) return given.slice(run.work, 0, 0)
   if (normalised.conditions.length === 0) return given
@@ -42,10 +42,10 @@ export async function selectTable(
   const names = node.input.columns.map(({ name }) => name)
   const outputs = outputsOf(table, node.kept, reading)
   const selection = { run, table, normalised, costs, outputs }
-  const branchFree = branchFreePlan(normalised.conditions, facts, table.rows, costs)
+  const branchFree = branchFreePlan(normalised.conditions, domains, table.rows, costs)
   const { output, selected, ...ran } =
     branchFree === undefined ? await planned(selection) : await unplanned(selection, branchFree)
-  run.figures(node).selections.add({ ...ran, output, facts, names, left: selected.left })
+  run.figures(node).selections.add({ ...ran, output, domains, names, left: selected.left })
   return tableOf(run, given, output, selected)
 }
 

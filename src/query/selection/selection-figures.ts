@@ -4,7 +4,7 @@ import type {
   SelectionIndex,
   SelectionKernel,
 } from '../../../protocol/query/explanation.js'
-import type { ColumnFacts } from '../conditions/column-domain.js'
+import type { ColumnDomain } from '../conditions/column-domain.js'
 import { describeCondition } from '../conditions/describe-condition.js'
 import type { ChosenPlan, RunnablePlan } from './choose-plan.js'
 import { type CostedPlan, optimise } from './optimise.js'
@@ -25,7 +25,7 @@ interface RunSelection {
   /** Rows that each kernel has left. */
   readonly left: readonly number[]
   /** Of the columns that conditions mean. */
-  readonly facts: readonly ColumnFacts[]
+  readonly domains: readonly ColumnDomain[]
   readonly names: readonly string[]
 }
 
@@ -51,9 +51,9 @@ export class SelectionFigures {
 
   explain(): SelectionExplanation | undefined {
     if (this.#largest === undefined) return undefined
-    const { plan, use, facts, names } = this.#largest
+    const { plan, use, domains, names } = this.#largest
     const chosen = this.#largest.estimate()
-    const describe = (condition: Condition) => describeCondition(condition, names, facts)
+    const describe = (condition: Condition) => describeCondition(condition, names, domains)
     const order = plan?.plan.kernels.flatMap(({ groups }) => groups.flat()) ?? []
     const alternatives = [...(use === undefined ? [] : [chosen]), ...alternativesTo(chosen)]
     return {

@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
 import type { DeviceRelation } from '../../../../gpu/relational/device-relation.js'
-import { factsOf } from '../../../../gpu/relational/order/column-facts.js'
+import { type ColumnFacts, learnFacts } from '../../../../gpu/relational/order/column-facts.js'
 import { DeviceWork } from '../../../../gpu/relational/query/device-work.js'
 import { QueryKernels } from '../../../../gpu/relational/query/query-kernels.js'
-import { Table } from '../../../../gpu/relational/query/table.js'
+import { Table, type TableColumn } from '../../../../gpu/relational/query/table.js'
 import { asBytes } from '../../../../protocol/columns.js'
 import type { ColumnType } from '../../../../protocol/relation.js'
 import { type Cell, type HostColumn, hostRelation, uploadRelation } from '../../../src/query/host-relation.js'
@@ -16,6 +16,15 @@ function workFor(test: Test): DeviceWork {
   const scratch = device.scratch()
   test.teardown(() => scratch.release())
   return new DeviceWork(device, kernels, scratch)
+}
+
+async function factsOf(
+  work: DeviceWork,
+  columns: readonly TableColumn[],
+  rows: number,
+): Promise<ColumnFacts[]> {
+  await learnFacts(work, [{ columns, rows }])
+  return columns.map((column) => work.facts.of(column))
 }
 
 async function upload(columns: readonly HostColumn[]): Promise<DeviceRelation> {

@@ -2,7 +2,7 @@ import { orderedNumber } from '../../../../gpu/relational/expressions/ordered-nu
 import type { Condition, ValueSet } from '../../../../gpu/relational/selection/selection-types.js'
 import type { MatchKind, ValueType } from '../../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../../protocol/query/typed.js'
-import type { ColumnFacts } from '../../../../src/query/conditions/column-domain.js'
+import type { ColumnDomain } from '../../../../src/query/conditions/column-domain.js'
 import type { Normalised } from '../../../../src/query/conditions/normalise.js'
 import type { Cell } from '../host-relation.js'
 
@@ -72,7 +72,7 @@ export function hasValue({ intervals }: ValueSet, value: bigint): boolean {
 }
 
 /** Whether a row satisfies a condition. */
-function satisfies(condition: Condition, row: readonly Cell[], columns: readonly ColumnFacts[]): boolean {
+function satisfies(condition: Condition, row: readonly Cell[], columns: readonly ColumnDomain[]): boolean {
   switch (condition.kind) {
     case 'values': {
       const { type, dictionary } = columns[condition.column]!
@@ -96,7 +96,7 @@ function satisfies(condition: Condition, row: readonly Cell[], columns: readonly
 export function isSelected(
   normalised: Normalised,
   row: readonly Cell[],
-  columns: readonly ColumnFacts[],
+  columns: readonly ColumnDomain[],
 ): boolean {
   if (normalised.kind === 'none') return false
   const { conditions, implied } = normalised

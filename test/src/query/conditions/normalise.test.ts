@@ -3,7 +3,7 @@ import { compareStrings, dictionaryOf } from '../../../../gpu/relational/query/d
 import { roundedToFloat } from '../../../../protocol/query/constants.js'
 import { COMPARISONS, type ComparisonOp, MATCHES, type ValueType } from '../../../../protocol/query/tree.js'
 import type { ConstantValue, TypedExpression } from '../../../../protocol/query/typed.js'
-import type { ColumnFacts } from '../../../../src/query/conditions/column-domain.js'
+import type { ColumnDomain } from '../../../../src/query/conditions/column-domain.js'
 import { normalise } from '../../../../src/query/conditions/normalise.js'
 import { Random, seedOfRun } from '../../../random.js'
 import type { Cell } from '../host-relation.js'
@@ -13,7 +13,7 @@ const TEXTS = ['', 'a', 'ab', 'abc', 'b', 'z', 'é', 'ÿ', '\u{1f600}', '\uffee'
 const TYPES: readonly ValueType[] = ['u32', 'i32', 'u64', 'i64', 'f32', 'string', 'boolean']
 
 /** A column of each type without nulls, then one of each with them. */
-const COLUMNS: readonly ColumnFacts[] = [false, true].flatMap((nullable) =>
+const COLUMNS: readonly ColumnDomain[] = [false, true].flatMap((nullable) =>
   TYPES.map((type) => ({
     type,
     nullable,
@@ -44,7 +44,7 @@ function randomValue(random: Random, type: ValueType): Exclude<ConstantValue, nu
   }
 }
 
-function randomCell(random: Random, { type, nullable, dictionary }: ColumnFacts): Cell {
+function randomCell(random: Random, { type, nullable, dictionary }: ColumnDomain): Cell {
   if (nullable && random.chance(0.25)) return null
   if (dictionary !== undefined) return dictionary.at(random.below(dictionary.size))
   const value = randomValue(random, type)
