@@ -1,16 +1,14 @@
 import { partitionPoint } from '../../../protocol/partition-point.js'
-import { COMMON_ROWS, type Matches, type RowMatches } from './key-matches.js'
-import { isComplete, type Sampled, type Source } from './node-estimate.js'
+import { COMMON_ROWS, type ExpectedMatches, type SampleMatches } from './key-matches.js'
+import { isComplete, type Sampled, weightedSum } from './node-estimate.js'
 import { tallyOf } from './sample-keys.js'
 
 /** Estimates which rows match by left ≤ right ≤ left + width, of 32-bit integers: each left row those of the right side that lie so. */
-export function matchBand(left: Sampled, right: Sampled, width: number): Matches {
+export function matchBand(left: Sampled, right: Sampled, width: number): SampleMatches {
   const ofLeft = rowMatches(left, new Distribution(right), (value) => [value, value + width])
   const ofRight = rowMatches(right, new Distribution(left), (value) => [value - width, value])
-  const pairsOf = ({ weights }: Source, { matches }: RowMatches) =>
-    weights.reduce((sum, weight, row) => sum + weight * matches[row]!, 0)
   // Either side's rows say how many pairs there are: the mean of both.
-  const pairs = (pairsOf(left.source, ofLeft) + pairsOf(right.source, ofRight)) / 2
+  const pairs = (weightedSum(left.source, ofLeft.matches) + weightedSum(right.source, ofRight.matches)) / 2
   return { pairs, left: ofLeft, right: ofRight }
 }
 
@@ -18,7 +16,7 @@ function rowMatches(
   { samples: [column] }: Sampled,
   other: Distribution,
   reach: (value: number) => readonly [low: number, high: number],
-): RowMatches {
+): ExpectedMatches {
   const { places, values } = column!
   const ofValue = Float64Array.from(values, (value) => other.rowsBetween(...reach(Number(value))))
   const matches = Float64Array.from(places, (place) => (place < 0 ? 0 : ofValue[place]!))

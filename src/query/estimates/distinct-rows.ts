@@ -4,7 +4,7 @@ import { distinctAmong, distinctCount } from './distinct-count.js'
 import {
   type NodeColumn,
   type NodeEstimate,
-  type Origin,
+  type SampledOrigin,
   type Source,
   sampledOf,
   scaleOf,
@@ -24,7 +24,7 @@ export function distinctRows(node: NodeEstimate, columns: readonly NodeColumn[])
     .map((part) => ({ origins: part.flatMap(({ from }) => from ?? []), count: distinctOf(node, part, true) }))
     .sort((a, b) => b.count - a.count)
   if (parts.length === 1) return Math.min(node.rows, parts[0]!.count)
-  const known = new Set<Origin>()
+  const known = new Set<SampledOrigin>()
   let combinations = 1
   for (const { origins, count } of parts) {
     combinations *= origins.length === 0 ? count : Math.min(count, combinationsFor(node, known, origins))
@@ -52,13 +52,13 @@ function distinctOf(node: NodeEstimate, columns: readonly NodeColumn[], withNull
 /** Combinations of a source's columns for each of what is known of it. */
 function combinationsFor(
   { sources }: NodeEstimate,
-  known: ReadonlySet<Origin>,
-  [...origins]: readonly Origin[],
+  known: ReadonlySet<SampledOrigin>,
+  [...origins]: readonly SampledOrigin[],
 ): number {
   const source = sources.get(origins[0]!.source)
   if (source === undefined) return 1
   const before = [...known].filter((origin) => origin.source === origins[0]!.source)
-  const countOf = (origins: readonly Origin[]) => {
+  const countOf = (origins: readonly SampledOrigin[]) => {
     const samples = [...new Set(origins)].map(({ sample }) => sample)
     return samples.length === 0 ? 1 : Math.max(1, sampledDistinct(source, samples, true))
   }
@@ -66,7 +66,7 @@ function combinationsFor(
 }
 
 /** Adds what follows from known columns by columns that were joined. */
-function addFollowing(node: NodeEstimate, known: Set<Origin>): void {
+function addFollowing(node: NodeEstimate, known: Set<SampledOrigin>): void {
   for (let found = true; found; ) {
     found = false
     for (const [one, other] of node.equal) {

@@ -2,8 +2,15 @@ import type { JoinKind } from '../../../protocol/query/tree.js'
 import type { JoinCondition } from '../../../protocol/query/typed.js'
 import { distinctValues } from './distinct-rows.js'
 import { joinMatches, type SideMatches } from './join-matches.js'
-import type { RowMatches } from './key-matches.js'
-import { type NodeColumn, type NodeEstimate, type Origin, repeated, type Source } from './node-estimate.js'
+import type { ExpectedMatches } from './key-matches.js'
+import {
+  type NodeColumn,
+  type NodeEstimate,
+  repeated,
+  type SampledOrigin,
+  type Source,
+  weightedSum,
+} from './node-estimate.js'
 
 /** What is joined by, and which rows of it are wanted. */
 export interface EstimatedJoin {
@@ -62,13 +69,13 @@ function given(
 
 /** Matches of each row, brought to what was estimated of all. */
 function scaled(
-  { weights }: Source,
-  { matches, chance }: RowMatches,
+  source: Source,
+  { matches, chance }: ExpectedMatches,
   pairs: number,
   matched: number,
-): RowMatches {
+): ExpectedMatches {
   const factor = (values: Float64Array, all: number) => {
-    const sum = values.reduce((sum, each, row) => sum + each * weights[row]!, 0)
+    const sum = weightedSum(source, values)
     return sum === 0 ? 0 : all / sum
   }
   const [more, likelier] = [factor(matches, pairs), factor(chance, matched)]
@@ -78,7 +85,7 @@ function scaled(
   }
 }
 
-function byRow(source: Source, { matches, chance }: RowMatches, how: Given): Source {
+function byRow(source: Source, { matches, chance }: ExpectedMatches, how: Given): Source {
   return { ...source, weights: source.weights.map((each, row) => each * how(matches[row]!, chance[row]!)) }
 }
 
@@ -90,7 +97,7 @@ function joinedColumns(
   right: NodeEstimate,
 ): Pick<NodeEstimate, 'columns' | 'equal'> {
   const [ofLeft, ofRight] = [[...left.columns], [...right.columns]]
-  const equal: (readonly [Origin, Origin])[] = []
+  const equal: (readonly [SampledOrigin, SampledOrigin])[] = []
   for (const [l, r] of width === undefined && kind !== 'anti' ? pairs : []) {
     const [one, other] = [left.columns[l]!, right.columns[r]!]
     const distinct = Math.min(distinctValues(left, [one]), distinctValues(right, [other]))

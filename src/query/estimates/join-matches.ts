@@ -1,8 +1,8 @@
 import type { JoinCondition } from '../../../protocol/query/typed.js'
 import { matchBand } from './band-matches.js'
 import { distinctValues } from './distinct-rows.js'
-import { type Matches, matchKeys, type RowMatches } from './key-matches.js'
-import { type NodeColumn, type NodeEstimate, type Sampled, sampledOf } from './node-estimate.js'
+import { type ExpectedMatches, matchKeys, type SampleMatches } from './key-matches.js'
+import { type NodeColumn, type NodeEstimate, type Sampled, sampledOf, weightedSum } from './node-estimate.js'
 import { shareKeys } from './sample-keys.js'
 
 /** How the rows of two nodes match, by all conditions or some. */
@@ -16,7 +16,7 @@ export interface SideMatches {
   /** Rows that match something. */
   readonly matched: number
   /** Of sources with columns that are joined by, where samples tell: what each row of the sample finds, compared with its others. */
-  readonly ofSources: ReadonlyMap<symbol, RowMatches>
+  readonly ofSources: ReadonlyMap<symbol, ExpectedMatches>
 }
 
 /** Columns that are joined by, in pairs: all those of the same two sources, or one pair alone. */
@@ -84,10 +84,9 @@ function matchPart(
   )
 }
 
-function told(left: Sampled, right: Sampled, found: Matches): JoinMatches {
-  const sideOf = ({ key, source: { weights } }: Sampled, rows: RowMatches): SideMatches => {
-    const matched = weights.reduce((sum, weight, row) => sum + weight * rows.chance[row]!, 0)
-    return { matched, ofSources: new Map([[key, rows]]) }
+function told(left: Sampled, right: Sampled, found: SampleMatches): JoinMatches {
+  const sideOf = ({ key, source }: Sampled, rows: ExpectedMatches): SideMatches => {
+    return { matched: weightedSum(source, rows.chance), ofSources: new Map([[key, rows]]) }
   }
   return { pairs: found.pairs, left: sideOf(left, found.left), right: sideOf(right, found.right) }
 }
@@ -98,8 +97,8 @@ function untold(pairs: number, left: number, right: number): JoinMatches {
 }
 
 /** By source, what its rows find in all parts that tell. */
-function together(sides: readonly SideMatches[]): ReadonlyMap<symbol, RowMatches> {
-  const found = new Map<symbol, RowMatches>()
+function together(sides: readonly SideMatches[]): ReadonlyMap<symbol, ExpectedMatches> {
+  const found = new Map<symbol, ExpectedMatches>()
   for (const [key, rows] of sides.flatMap(({ ofSources }) => [...ofSources])) {
     const before = found.get(key)
     found.set(key, {

@@ -1,5 +1,5 @@
 import { isComplete, type Source, scaleOf, sumOf } from './node-estimate.js'
-import { type SharedKeys, type Tally, tallyOf } from './sample-keys.js'
+import { type KeyTally, type SharedKeys, tallyOf } from './sample-keys.js'
 
 /** Rows of a sample that must have a key for the sample to say how often it comes. */
 export const COMMON_ROWS = 4
@@ -9,16 +9,16 @@ const PRIOR_PAIRS = 4
 const UNSEEN_CHANCE = 0.95
 
 /** What each row of a side's sample finds on the other side: how many rows, and the chance of one at least. */
-export interface RowMatches {
+export interface ExpectedMatches {
   readonly matches: Float64Array
   readonly chance: Float64Array
 }
 
 /** How two sides match. */
-export interface Matches {
+export interface SampleMatches {
   readonly pairs: number
-  readonly left: RowMatches
-  readonly right: RowMatches
+  readonly left: ExpectedMatches
+  readonly right: ExpectedMatches
 }
 
 /** One side of a match by equal keys. */
@@ -29,7 +29,7 @@ export interface KeySide {
 }
 
 /** What is known of the keys of a side. */
-interface KnownKeys extends Tally {
+interface KnownKeys extends KeyTally {
   /** By key: whether that is all of them, as far as can be told. */
   readonly isCommon: readonly boolean[]
   /** Of all keys that are not common. */
@@ -41,7 +41,7 @@ interface KnownKeys extends Tally {
  * as often as the others, and that the side with fewer different keys has them all from the other's (Selinger et al. 1979). How many pairs of
  * equal keys the two samples have corrects that.
  */
-export function matchKeys(left: KeySide, right: KeySide, keys: SharedKeys): Matches {
+export function matchKeys(left: KeySide, right: KeySide, keys: SharedKeys): SampleMatches {
   const [l, r] = [knownKeys(left, keys.left, keys.count), knownKeys(right, keys.right, keys.count)]
   const common = l.isCommon.filter((isCommon, key) => isCommon && r.isCommon[key]).length
   const equal = 1 / Math.max(1, left.distinct - common, right.distinct - common)
@@ -91,7 +91,7 @@ function rowMatches(
   keys: Int32Array,
   { sampled, rows, isCommon, rare }: KnownKeys,
   equal: number,
-): RowMatches {
+): ExpectedMatches {
   const each = (amount: (key: number) => number) =>
     Float64Array.from(keys, (key) => (key < 0 ? 0 : amount(key)))
   return {

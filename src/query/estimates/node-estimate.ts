@@ -10,7 +10,7 @@ export interface Source {
 }
 
 /** Where the values of a column come from. */
-export type Origin = NonNullable<EstimatedColumn['from']>
+export type SampledOrigin = NonNullable<EstimatedColumn['from']>
 
 /** A column of a node. */
 export interface NodeColumn extends EstimatedColumn {
@@ -24,7 +24,7 @@ export interface NodeEstimate {
   readonly columns: readonly NodeColumn[]
   readonly sources: ReadonlyMap<symbol, Source>
   /** Columns of sources, given any more or not, that are equal in each row in which both have values: each pair both ways. */
-  readonly equal: readonly (readonly [Origin, Origin])[]
+  readonly equal: readonly (readonly [SampledOrigin, SampledOrigin])[]
 }
 
 /** Columns of a node that one sample has. */
@@ -58,6 +58,11 @@ export function isComplete({ of, weights }: Source): boolean {
 /** Rows that each row of a sample stands for where all of them are there once. */
 export function scaleOf({ of, weights }: Source): number {
   return of / Math.max(1, weights.length)
+}
+
+/** What a node's rows have together of something that each row of the sample has so much of. */
+export function weightedSum({ weights }: Source, amounts: Float64Array): number {
+  return weights.reduce((sum, weight, row) => sum + weight * amounts[row]!, 0)
 }
 
 export function sumOf(amounts: Float64Array): number {

@@ -12,7 +12,7 @@ export interface SampleKeys {
 }
 
 /** What a sample says of each key. */
-export interface Tally {
+export interface KeyTally {
   /** Rows of the sample that stand for some. */
   readonly sampled: Float64Array
   /** The node's rows that they stand for. */
@@ -42,7 +42,7 @@ export function sampleKeys(samples: readonly ColumnSample[], withNulls: boolean)
 }
 
 /** Counts rows by their keys. */
-export function tallyOf({ keys, count }: SampleKeys, { weights }: Source): Tally {
+export function tallyOf({ keys, count }: SampleKeys, { weights }: Source): KeyTally {
   const [sampled, rows] = [new Float64Array(count), new Float64Array(count)]
   keys.forEach((key, row) => {
     if (key < 0 || weights[row] === 0) return
