@@ -157,13 +157,18 @@ class Indexes(WithServer):
         counts = index.count_ranges(from_=[0, 500, 2000], to=[2, 510, 3000], to_exclusive=True)
         self.assertEqual(counts.tolist(), [2, 10, 0])
         self.assertEqual(index.count_ranges().tolist(), [1000])
-        page = index.ranges(from_=[0, 500, 2000], to=[2, 510, 3000], limit=4)
+        ranges = index.ranges(from_=[0, 500, 2000], to=[2, 510, 3000], page_size=4)
         seen: list[list[int]] = [[], [], []]
-        while page is not None:
-            for i in range(len(page)):
+        for page in ranges.pages():
+            for i in range(3):
                 seen[i] += page.keys[page.offsets[i] : page.offsets[i + 1]].tolist()
-            page = page.next()
         self.assertEqual(seen, [[0, 1, 2], list(range(500, 511)), []])
+        self.assertEqual([page.more.tolist()[1] for page in ranges.pages()], [True, True, False])
+        entries = list(ranges)
+        self.assertEqual(entries[2:5], [(0, 2, 4), (1, 500, 1000), (1, 501, 1002)])
+        self.assertEqual(len(entries), 14)
+        none = list(index.ranges(from_=[], page_size=4).pages())
+        self.assertEqual([len(page) for page in none], [0])
 
     def test_ranges_are_deleted(self) -> None:
         index = self.create("string")
@@ -219,7 +224,8 @@ class Indexes(WithServer):
         self.assert_code("WRONG_KEY_TYPE", index.get_many, np.array([1.0]))
         self.assert_code("BAD_REQUEST", index.put_many, [1, 2], [1])
         self.assert_code("BAD_REQUEST", index.insert, 1, 2, if_exists="maybe")
-        self.assert_code("BAD_REQUEST", index.ranges, limit=1)
+        self.assert_code("BAD_REQUEST", index.ranges, page_size=1)
+        self.assert_code("BAD_REQUEST", index.ranges, from_=[1], page_size=0)
         self.assert_code("BAD_REQUEST", lambda: list(index.keys(prefix=1)))
         self.assert_code("UNKNOWN_INDEX", self.client.index("there is none").get, 1)
         self.assert_code("INDEX_EXISTS", self.client.create_index, index.name, "u32", "u64")

@@ -34,4 +34,5 @@ class Examples(WithServer):
             exec(compile(code, str(README), "exec"), scope)
         self.assertEqual(printed.getvalue().splitlines()[-1], "UNKNOWN_INDEX")
         self.assertEqual(list(scope["found"]), [14, None])
-        self.assertEqual(scope["ranges"].keys[10:20].tolist(), list(range(500, 510)))
+        self.assertEqual(scope["second"].tolist(), list(range(500, 600)))
+        self.assertIn(warpdex.Change(warpdex.ChangeOp.PUT, 5, 50), scope["changes"])

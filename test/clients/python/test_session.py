@@ -72,6 +72,20 @@ class Sessions(unittest.TestCase):
             self.session.lost(WarpdexError("CONNECTION_LOST", "cut"))
         self.assertEqual(self.codes(), ["CONNECTION_LOST"] * 4, "a read has an end, too")
 
+    def test_a_feed_is_sent_again_however_often_and_a_batch_once(self) -> None:
+        watch = self.start("watch")
+        self.start("batch")
+        for _ in range(9):
+            self.connect()
+            self.session.lost(WarpdexError("CONNECTION_LOST", "cut"))
+        self.assertEqual(self.codes(), ["CONNECTION_LOST"])
+        self.sent.clear()
+        self.connect()
+        self.assertEqual(self.sent_ids(), [watch])
+
+    def test_clients_have_no_version_in_common(self) -> None:
+        self.assertNotEqual(self.session.new_version(), Session().new_version())
+
     def test_an_abandoned_request_is_cancelled(self) -> None:
         self.connect()
         id = self.start("get")

@@ -47,11 +47,9 @@ class Snapshots(WithServer):
             self.assertEqual(numbers.count_ranges(from_=[0], to=[9], snapshot=at).tolist(), [10])
             self.assertEqual(list(numbers.keys(snapshot=at, page_size=7)), ORIGINAL)
             self.assertEqual(list(numbers.values(snapshot=at)), ORIGINAL)
-            page = numbers.ranges(from_=[0, 5], limit=3, snapshot=at)
-            self.assertEqual(page.keys.tolist(), [0, 1, 2, 5, 6, 7])
-            more = page.next()
-            assert more is not None
-            self.assertEqual(more.keys.tolist(), [3, 4, 5, 8, 9, 10])
+            pages = numbers.ranges(from_=[0, 5], page_size=3, snapshot=at).pages()
+            self.assertEqual(next(pages).keys.tolist(), [0, 1, 2, 5, 6, 7])
+            self.assertEqual(next(pages).keys.tolist(), [3, 4, 5, 8, 9, 10])
 
     def test_a_scan_sees_one_moment(self) -> None:
         seen = []

@@ -7,7 +7,6 @@ from ._blocking import (
     Client,
     Index,
     QueryResult,
-    RangesPage,
     Relation,
     Scan,
     Snapshot,
@@ -17,7 +16,7 @@ from ._blocking import (
 from ._changes import Change, ChangeBatch, ChangeOp, DeletedRange
 from ._inputs import Blob
 from ._rows import ColumnBatch
-from .aio import Batch, ConnectOptions, RowBatch, ScanOptions
+from .aio import Batch, ConnectOptions, RangesOptions, RowBatch, ScanOptions
 from .errors import BatchError, LoadCounts, LoadError, WarpdexError
 from .results import (
     Entry,
@@ -27,6 +26,8 @@ from .results import (
     NextEntry,
     NextResult,
     Page,
+    RangeEntry,
+    RangesPage,
     ResultCode,
     Rows,
     ValuesPage,
@@ -54,6 +55,8 @@ __all__ = [
     "NextResult",
     "Page",
     "QueryResult",
+    "RangeEntry",
+    "RangesOptions",
     "RangesPage",
     "Relation",
     "ResultCode",

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from . import aio
 from ._closing import Closing
-from ._columns import Array
 from ._rows import ColumnBatch
 from ._runner import Blocking, Runner, blocking, iterating, standing
 from ._snapshots import ReadVersion
+from .aio._scan import P, Paged
 from .aio._write_batch import Gathering
-from .results import KeysPage, Page, RowsColumn, ValuesPage
-
-P = TypeVar("P", bound="Page | KeysPage | ValuesPage")
+from .results import KeysPage, Page, RangesPage, ValuesPage
 
 
 class Scan(Generic[P]):
-    """As `aio.Scan`: a loop goes through entries one by one, `pages()` through pages."""
+    """As `aio.Scan` and `aio.Ranges`: a loop goes through entries one by one, `pages()` through pages."""
 
-    def __init__(self, runner: Runner, scan: aio.Scan[P]) -> None:
+    def __init__(self, runner: Runner, scan: Paged[P]) -> None:
         self._runner = runner
         self._scan = scan
 
@@ -30,38 +28,6 @@ class Scan(Generic[P]):
     def __iter__(self) -> Iterator[Any]:
         for page in self.pages():
             yield from page
-
-
-class RangesPage(Blocking):
-    """As `aio.RangesPage`."""
-
-    _own: aio.RangesPage
-
-    def __len__(self) -> int:
-        return len(self._own)
-
-    @property
-    def keys(self) -> RowsColumn:
-        return self._own.keys
-
-    @property
-    def payloads(self) -> RowsColumn:
-        return self._own.payloads
-
-    @property
-    def offsets(self) -> Array:
-        """Entries of range i are number offsets[i] to offsets[i + 1] of `keys` and `payloads`."""
-        return self._own.offsets
-
-    @property
-    def more(self) -> Array:
-        """Whether each range may have more entries behind this page."""
-        return self._own.more
-
-    def next(self) -> RangesPage | None:
-        """The next page of all ranges that may have more entries; None when no range has."""
-        page = self._runner.run(self._own.next())
-        return None if page is None else RangesPage(self._runner, page)
 
 
 class WriteBatch(Gathering, Blocking):
@@ -109,8 +75,8 @@ class Index(Blocking):
     entries = standing(aio.Index.entries, Scan[Page])
     keys = standing(aio.Index.keys, Scan[KeysPage])
     values = standing(aio.Index.values, Scan[ValuesPage])
+    ranges = standing(aio.Index.ranges, Scan[RangesPage])
     watch = iterating(aio.Index.watch)
-    ranges = blocking(aio.Index.ranges, RangesPage)
 
 
 class Relation(Blocking):

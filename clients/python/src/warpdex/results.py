@@ -195,6 +195,32 @@ class ValuesPage:
         return values_of(self.payloads)
 
 
+class RangeEntry(NamedTuple):
+    #: Number of the range.
+    range: int
+    key: Any
+    payload: Any
+
+
+@dataclass(frozen=True)
+class RangesPage:
+    """The next entries of each of many ranges, which keep their numbers over all pages; a finished one has no entries."""
+
+    keys: RowsColumn
+    payloads: RowsColumn
+    #: Entries of range i are number offsets[i] to offsets[i + 1] of `keys` and `payloads`.
+    offsets: npt.NDArray[np.uint32]
+    #: Whether each range may have more entries behind this page.
+    more: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __iter__(self) -> Iterator[RangeEntry]:
+        numbers = np.repeat(np.arange(len(self.more)), np.diff(self.offsets)).tolist()
+        return map(RangeEntry, numbers, values_of(self.keys), values_of(self.payloads))
+
+
 class NextEntry(NamedTuple):
     key: Any
     payload: Any

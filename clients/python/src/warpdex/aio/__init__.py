@@ -4,7 +4,7 @@ from ._client import Client, connect
 from ._connection import ConnectOptions
 from ._index import Index
 from ._load import Batch
-from ._ranges_page import RangesPage
+from ._ranges import Ranges, RangesOptions
 from ._relation import Relation, RowBatch
 from ._result import QueryResult
 from ._scan import Scan, ScanOptions
@@ -17,7 +17,8 @@ __all__ = [
     "ConnectOptions",
     "Index",
     "QueryResult",
-    "RangesPage",
+    "Ranges",
+    "RangesOptions",
     "Relation",
     "RowBatch",
     "Scan",

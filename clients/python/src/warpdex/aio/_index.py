@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .. import _limits
 from .._changes import ChangeBatch
 from .._columns import Column
 from .._inputs import Expiries, Expiry, Key, Keys, Payload, Payloads, number_column
 from .._kinds import COUNT, DELETE, EXPLAIN, GET, GET_ALL, INSERTS, NEXT, PREVIOUS
-from .._ranges import ranges_of, scan_call
+from .._ranges import ranges_of
 from .._snapshots import ReadVersion, version_of
 from .._writes import UNSET, WriteOp, insert_op
 from ..errors import LoadCounts, WarpdexError, bad_request
@@ -31,7 +29,7 @@ from ..results import (
 from ._feed import changes
 from ._index_calls import Codes, IndexCalls, request_in_turn
 from ._load import Batch, LoadSource, bulk_load
-from ._ranges_page import RangesPage
+from ._ranges import Ranges, RangesOptions
 from ._row_calls import NO_COLUMNS, ReadAt, RowCalls
 from ._scan import ENTRIES, KEYS, VALUES, Scan, ScanOptions
 from ._write_batch import WriteBatch
@@ -369,34 +367,9 @@ class Index:
         call = ranges.call("countRanges", version=version)
         return (await self._calls.ask(info, call, until)).numbers("counts", "u64")
 
-    async def ranges(
-        self,
-        *,
-        limit: int,
-        from_: Keys | None = None,
-        to: Keys | None = None,
-        from_exclusive: bool = False,
-        to_exclusive: bool = False,
-        reverse: bool = False,
-        snapshot: ReadVersion | None = None,
-        deadline: float | None = None,
-    ) -> RangesPage:
-        """
-        The first entries, up to `limit` of each, of many ranges: one for each of `from_`, of `to`, or of both together. `next()` of the page
-        that comes back continues all ranges that have more.
-        """
-        version = version_of(snapshot)
-        info, until = await self._calls.begin(deadline)
-        if from_ is None and to is None:
-            raise bad_request("ranges need from_, to or both; entries() goes through a whole index")
-        if not 1 <= limit <= _limits.SCAN_ENTRIES:
-            raise bad_request(
-                f"the limit of ranges is 1 to {_limits.SCAN_ENTRIES} entries, not {limit}"
-            )
-        range = ranges_of(from_, to, from_exclusive, to_exclusive, info)
-        call = replace(scan_call(range, limit, reverse, None, info), version=version)
-        answer = await self._calls.ask(info, call, until)
-        return RangesPage(self._calls, call, call.count, np.arange(call.count), answer, deadline)
+    def ranges(self, /, **options: Any) -> Ranges:
+        """As `entries`, of many ranges at a time; options are those of `RangesOptions`."""
+        return Ranges(self._calls, RangesOptions(**options))
 
 
 def _sequences(numbers: Any) -> Mapping[str, Column]:

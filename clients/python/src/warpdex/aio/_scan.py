@@ -12,11 +12,11 @@ from .._inputs import IndexInfo, Key
 from .._ranges import Range, prefix_range, ranges_of, scan_call
 from .._snapshots import ReadVersion, version_of
 from ..errors import WarpdexError, bad_request
-from ..results import KeysPage, Page, ValuesPage
+from ..results import KeysPage, Page, RangesPage, ValuesPage
 from ._index_calls import IndexCalls
 
 #: A page of one kind or another.
-P = TypeVar("P", bound="Page | KeysPage | ValuesPage")
+P = TypeVar("P", bound="Page | KeysPage | ValuesPage | RangesPage")
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,19 @@ class _Place(NamedTuple):
     opens_version: bool
 
 
-class Scan(Generic[P]):
+class Paged(Generic[P]):
+    """What comes in pages."""
+
+    def pages(self) -> AsyncIterator[P]:
+        raise NotImplementedError
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        async for page in self.pages():
+            for item in page:
+                yield item
+
+
+class Scan(Paged[P]):
     """
     `async for` goes through what a scan gives one by one, `pages()` through its pages without work for each entry. Every loop starts
     anew. All pages show one moment, that of the first or of `snapshot`; a page of a loop that stood still for ten minutes fails with
@@ -142,8 +154,3 @@ class Scan(Generic[P]):
             message = "the server sent an empty page and says that there is more"
             raise WarpdexError("INTERNAL", message)
         return answer, more
-
-    async def __aiter__(self) -> AsyncIterator[Any]:
-        async for page in self.pages():
-            for item in page:
-                yield item
