@@ -1,6 +1,7 @@
 import type { Device } from '../device/device.js'
 import type { StructureImage } from '../index-structure.js'
-import { fillRegion, hostParts, partsOf } from '../memory/image-parts.js'
+import { fillRegion, partsOf } from '../memory/image-parts.js'
+import { hostParts } from '../memory/page-out.js'
 import { Arena } from './arena.js'
 import { needOf } from './arena-copy.js'
 import type { TreeShape } from './layout.js'

@@ -1,11 +1,12 @@
 import { WarpdexError } from '../../protocol/errors.js'
 import type { Device } from '../device/device.js'
 import type { ImagePart, StructureImage } from '../index-structure.js'
+import { HostImage } from './host-copies.js'
 import type { DeviceMemory } from './page-run.js'
 import type { Region } from './region.js'
 
 /** Bytes that are read back at a time: copying them takes less than a millisecond, in which nothing else is answered. */
-const CHUNK_BYTES = 4 * 1024 * 1024
+export const CHUNK_BYTES = 4 * 1024 * 1024
 
 /** Reads the named part of an image, in order. */
 export type ReadPart = (name: string) => ImagePart['chunks']
@@ -16,7 +17,7 @@ export function partsOf({ parts }: StructureImage): ReadPart {
 }
 
 /** Regions by the names of the parts that they become. */
-type NamedRegions = Iterable<readonly [name: string, region: Region]>
+export type NamedRegions = Iterable<readonly [name: string, region: Region]>
 
 /** Regions as they are now: their content is copied on the device at once and read back as it is asked for. */
 export function copiedParts(
@@ -42,22 +43,6 @@ export function copiedParts(
     throw error
   }
   return { parts, release }
-}
-
-/** Regions that do not change meanwhile, in host memory; only those are read back that have changed since they came from there. */
-export async function hostParts(device: Device, regions: NamedRegions): Promise<ImagePart[]> {
-  const parts: ImagePart[] = []
-  for (const [name, region] of regions) {
-    const { usedBytes, hostCopy } = region
-    parts.push({ name, bytes: usedBytes, chunks: hostCopy ?? (await onHost(device, region)) })
-  }
-  return parts
-}
-
-async function onHost(device: Device, { buffer, usedBytes }: Region): Promise<readonly Uint8Array[]> {
-  const chunks: Uint8Array[] = []
-  for await (const chunk of readBack(device, buffer, usedBytes)) chunks.push(chunk.slice())
-  return chunks
 }
 
 /** Bytes that are on the host and do not change. */
@@ -112,7 +97,7 @@ export async function fillRegion(
   if (offset !== region.usedBytes) {
     throw damagedLength(region)
   }
-  if (Array.isArray(chunks)) region.keepHostCopy(chunks)
+  if (chunks instanceof HostImage) region.keepHostCopy(chunks)
 }
 
 function damagedLength({ label, usedBytes }: Region): WarpdexError {

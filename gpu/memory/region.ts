@@ -1,6 +1,7 @@
 import { toWarpdexError } from '../../protocol/errors.js'
 import type { Device } from '../device/device.js'
 import type { Recorder } from '../device/recorder.js'
+import type { HostImage } from './host-copies.js'
 import type { PageRun } from './page-run.js'
 import type { SlabSort } from './slab.js'
 
@@ -16,10 +17,9 @@ export class Region {
   /** Its pages: the same run wherever they are, and however many. */
   readonly buffer: PageRun
   #records = 0
-  /** What it was filled with, and how often it had been written to by then. */
-  #hostCopy:
-    | { readonly chunks: readonly Uint8Array[]; readonly bytes: number; readonly writes: number }
-    | undefined
+  #hostCopy: HostImage | undefined
+  /** Its records, and how often it had been written to, when it was filled with what it has a copy of. */
+  #copied = { records: 0, writes: 0 }
 
   private constructor(device: Device, wordsPerRecord: number, run: PageRun) {
     this.#device = device
@@ -121,17 +121,22 @@ export class Region {
     this.#records = 0
   }
 
-  /** What it holds, if that is on the host, too: what it was filled with, unless it may have been written to. */
-  get hostCopy(): readonly Uint8Array[] | undefined {
-    const copy = this.#hostCopy
-    const isSame = copy?.bytes === this.usedBytes && copy.writes === this.buffer.writes
-    return isSame ? copy.chunks : undefined
+  /** What it was filled with, where that is still on the host. */
+  get hostCopy(): HostImage | undefined {
+    return this.#hostCopy
   }
 
-  /** Keeps what it holds on the host, where that is there already, as long as there is room for it. */
-  keepHostCopy(chunks: readonly Uint8Array[]): void {
-    this.#hostCopy = { chunks, bytes: this.usedBytes, writes: this.buffer.writes }
-    this.#device.hostCopies.keep(this, this.usedBytes)
+  /** Whether it holds what it was filled with: nothing was submitted since that may write to it. */
+  get isUnchanged(): boolean {
+    const { records, writes } = this.#copied
+    return this.#records === records && this.buffer.writes === writes
+  }
+
+  /** Keeps what it was filled with on the host, as long as there is room for it. */
+  keepHostCopy(image: HostImage): void {
+    this.#hostCopy = image
+    this.#copied = { records: this.#records, writes: this.buffer.writes }
+    this.#device.hostCopies.keep(this, image.bytes)
   }
 
   dropHostCopy(): void {

@@ -18,6 +18,10 @@ export interface ServerStats {
   readonly pagedOutIndexes: number
   readonly pagedOutRelations: number
   readonly pagedOutBytes: number
+  /** Bytes of host memory that what came back from there has left, so that only changed pages are read when it is paged out again. */
+  readonly hostCopyBytes: number
+  /** Bytes of pages that were read from the device to page out, since it was opened. */
+  readonly pageOutBytes: number
   /** Bytes of the store on disk. */
   readonly storeBytes: number
   /** Bytes of payloads of kind `bytes` in memory. */

@@ -149,6 +149,7 @@ export class Engine extends Catalog {
     const relations = [...loaded, ...this.kept.all()].map((relation) => relation.stats())
     const paged = [...all, ...relations]
     const { store, budget } = this.host
+    const { slabs, hostCopies } = this.#device
     const { name: adapter, software } = this.adapter
     const { limit } = budget
     return {
@@ -157,11 +158,13 @@ export class Engine extends Catalog {
         uptimeSeconds: Math.floor((performance.now() - this.#openedAt) / 1000),
         adapter: { name: adapter, software },
         deviceBytes: paged.reduce((sum, { deviceBytes }) => sum + deviceBytes, 0),
-        slabs: this.#device.slabs,
+        slabs,
         ...(Number.isFinite(limit) ? { deviceLimitBytes: limit } : {}),
         pagedOutIndexes: all.filter(({ resident }) => !resident).length,
         pagedOutRelations: relations.filter(({ resident }) => !resident).length,
         pagedOutBytes: paged.reduce((sum, { hostBytes }) => sum + hostBytes, 0),
+        hostCopyBytes: hostCopies.bytes,
+        pageOutBytes: hostCopies.readBytes,
         storeBytes: store.bytes,
         cachedPayloadBytes: store.payloads.cachedBytes,
         queries: this.queries.figures,

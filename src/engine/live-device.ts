@@ -1,4 +1,5 @@
 import type { AdapterFacts, Device } from '../../gpu/device/device.js'
+import type { HostCopies } from '../../gpu/memory/host-copies.js'
 import type { SlabFigures } from '../../gpu/memory/slab-set.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { type PageOwner, type SlabMap, slabMaps } from './slab-map.js'
@@ -44,6 +45,11 @@ export class LiveDevice {
   /** What the memory of structures lies in. */
   get slabs(): readonly SlabFigures[] {
     return this.#latest.pages.figures()
+  }
+
+  /** What is on the host of what came from there. */
+  get hostCopies(): Pick<HostCopies, 'bytes' | 'readBytes'> {
+    return this.#latest.hostCopies
   }
 
   /** What lies where in that memory. */

@@ -39,12 +39,19 @@ export function engineMetrics(engine: Engine | undefined): Metric[] {
       version_copy_bytes: ['Memory of these copies, on the device or on the host.', versions?.bytes ?? 0],
       feeds_waiting: ['Requests that wait for changes of an index.', feeds?.waiting ?? 0],
       feed_log_bytes: ['Log that is kept for feeds of changes only.', feeds?.logBytes ?? 0],
+      host_copy_bytes: [
+        'Host memory of what is on the device and came from there, so that only changed pages leave.',
+        server?.hostCopyBytes ?? 0,
+      ],
       slab_bytes: ['Slabs of device memory by what they hold, and whether somebody has their pages.', slabs],
       store_bytes: ['Data file and snapshots on disk.', server?.storeBytes ?? 0],
       payload_cache_bytes: ['Payloads of kind bytes in memory.', server?.cachedPayloadBytes ?? 0],
       index_region_bytes: [`Device memory of the ${METERED_MEMBERS} largest indexes ${content}`, regions],
     }),
-    ...counters({ query_slices: ['Slices of queries that went to the device.', queries?.slices ?? 0] }),
+    ...counters({
+      query_slices: ['Slices of queries that went to the device.', queries?.slices ?? 0],
+      page_out_bytes: ['Pages that were read from the device to page out.', server?.pageOutBytes ?? 0],
+    }),
     ...memberGauges('index', largest, indexes),
     ...relationMetrics(relations),
   ]

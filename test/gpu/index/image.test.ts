@@ -1,7 +1,9 @@
+import { setTimeout } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { Device } from '../../../gpu/device/device.js'
 import { PrefixTree } from '../../../gpu/index/prefix-tree.js'
-import type { IndexStructure, StructureImage } from '../../../gpu/index-structure.js'
+import type { IndexShape, IndexStructure, StructureImage } from '../../../gpu/index-structure.js'
 import { HostCopies } from '../../../gpu/memory/host-copies.js'
 import { WriteOp } from '../../../protocol/types.js'
 import { Random, seedOfRun } from '../../random.js'
@@ -27,13 +29,17 @@ async function read({ meta, parts }: StructureImage) {
 }
 
 /** Brings an image back in such a way that it is not kept on the host. */
-function restore(device: Device, { meta, bytes }: Awaited<ReturnType<typeof read>>): Promise<PrefixTree> {
+function restore(
+  device: Device,
+  { meta, bytes }: Awaited<ReturnType<typeof read>>,
+  shape: IndexShape = SHAPE,
+): Promise<PrefixTree> {
   const parts = [...bytes].map(([name, whole]) => ({
     name,
     bytes: whole.byteLength,
     chunks: new Set([whole]),
   }))
-  return PrefixTree.restore(device, SHAPE, { meta, parts })
+  return PrefixTree.restore(device, shape, { meta, parts })
 }
 
 async function write(tree: IndexStructure, random: Random, ops: WriteOp, count: number): Promise<void> {
@@ -88,6 +94,66 @@ t.test('what came from the host is read back only where it was written to', asyn
   t.same(await read(await tree.image()), await read(await other.image()))
   for (const each of [tree, other]) each.destroy()
   t.equal(second.hostCopies.bytes, 0)
+})
+
+/** Its payloads are so long that few keys take several chunks on the host. */
+const LONG = { keyType: 'u64', payloadBytes: 248, unique: true, matchFrom: 0 } as const
+const LONG_KEYS = 40_000
+
+async function writeLong(tree: IndexStructure, ops: WriteOp, first: number, count: number): Promise<void> {
+  const keys = new Uint8Array(BigUint64Array.from({ length: count }, (_, i) => BigInt(first + i)).buffer)
+  const bytes = new Uint8Array(LONG.payloadBytes * count).fill(1 + (ops % 100))
+  const payloads = { bytes, width: LONG.payloadBytes }
+  const prepared = await tree.prepare({ ops, keys: { bytes: keys, width: 8 }, payloads })
+  prepared.apply()
+}
+
+t.test('of what came from the host only pages that have changed are read back', async (t) => {
+  const made = await PrefixTree.create(first, LONG)
+  await writeLong(made, WriteOp.insert, 0, LONG_KEYS)
+  let image = await made.image()
+  const other = await restore(first, await read(image), LONG)
+  const bytes = image.parts.reduce((sum, part) => sum + part.bytes, 0)
+  const changes = [
+    [WriteOp.replace, 17, 1],
+    [WriteOp.replace, LONG_KEYS - 3, 3],
+    [WriteOp.deleteKey, LONG_KEYS / 2, 20],
+    [WriteOp.insert, LONG_KEYS, 40],
+  ] as const
+  for (const [ops, at, count] of changes) {
+    const tree = await PrefixTree.restore(second, LONG, image)
+    for (const each of [tree, other]) await writeLong(each, ops, at, count)
+    const before = second.hostCopies.readBytes
+    image = await tree.image()
+    const back = second.hostCopies.readBytes - before
+    t.ok(back > 0 && back < bytes / 20, `${back} of ${bytes} bytes`)
+    t.same(await read(image), await read(await other.image()))
+    tree.destroy()
+  }
+  made.destroy()
+  other.destroy()
+})
+
+t.test('what has moved since it came from the host has not changed', async (t) => {
+  const device = await openDevice(t)
+  const image = await (await randomTree(first, new Random(1))).image()
+  const take = (bytes: number) => device.allocatePages('tree', bytes, 'gap')
+  // All that follows has room in the slab of this one.
+  take(2 ** 23).destroy()
+  const gaps = [take(2 ** 19)]
+  const tree = await PrefixTree.restore(device, SHAPE, image)
+  gaps.push(take(2 ** 20))
+  take(2 ** 20)
+  const places = () => tree.runs.map(({ key }) => key)
+  const before = places()
+  for (const gap of gaps) gap.destroy()
+  for (let i = 0; i < 1000 && isDeepStrictEqual(places(), before); i++) await setTimeout(1)
+  t.notSame(places(), before)
+  t.same(await read(await tree.image()), await read(image))
+  t.equal(device.hostCopies.readBytes, 0)
+  const other = await restore(first, await read(image))
+  for (const each of [tree, other]) await write(each, new Random(2), WriteOp.replace, 10)
+  t.same(await read(await tree.image()), await read(await other.image()))
 })
 
 t.test('copies on the host that came first go where there is no room for all', (t) => {

@@ -231,6 +231,44 @@ t.test('four times the budget is in use', async (t) => {
   })
 })
 
+t.test('only pages that have changed go down again', async (t) => {
+  const directory = t.testdir()
+  const names = ['one', 'two'] as const
+  const keys = u32(...Array.from({ length: 2 ** 16 }, (_, i) => Math.imul(i, 0x9e37_79b1) >>> 0))
+  const unlimited = await openEngine(t, { directory, structures: prefixTrees })
+  for (const name of names) {
+    await unlimited.createIndex({ ...NUMBERS, name })
+    await writeTo(unlimited.index(name), { ops: WriteOp.insert, keys, payloads: keys })
+  }
+  await unlimited.snapshot()
+  const { deviceBytes } = unlimited.stats().server
+  await unlimited.close()
+  const engine = await openEngine(t, {
+    directory,
+    structures: prefixTrees,
+    deviceMemory: Math.floor(0.75 * deviceBytes),
+  })
+  const first = u32(...values(keys).slice(0, 100))
+  /** Bytes that leave the device when an index is used, which has no room beside the other one. */
+  const use = async (name: (typeof names)[number]) => {
+    const before = engine.stats().server.pageOutBytes
+    const { payloads } = await reads(engine.index(name)).get(first)
+    t.same(values(payloads), values(first))
+    return engine.stats().server.pageOutBytes - before
+  }
+  // Each has been on the host once.
+  await use('one')
+  await use('two')
+  const { hostBytes } = engine.stats('one').indexes[0]
+  await use('one')
+  t.ok(engine.stats().server.hostCopyBytes >= Number(hostBytes), 'its image stays there')
+  await put(engine, 'one', [1, 2, 3], [10, 20, 30])
+  const changed = await use('two')
+  t.ok(changed > 0 && changed < Number(hostBytes) / 10, `${changed} of ${hostBytes} bytes`)
+  t.equal(await use('one'), 0, 'nothing of one that was only read')
+  t.same(values((await reads(engine.index('one')).get(u32(1, 2, 3))).payloads), [10, 20, 30])
+})
+
 t.test('what is paged out outlives its device', async (t) => {
   const devices: Device[] = []
   const restored: string[] = []
