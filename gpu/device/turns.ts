@@ -102,7 +102,8 @@ export class Turns {
       this.#whenDone(() => {
         this.#underWay.delete(expected)
         const done = noticed()
-        this.#rates.learn(expected, { least: done.least - begun.most, most: done.most - begun.least })
+        const least = Math.max(0, done.least - begun.most)
+        this.#rates.learn(expected, { least, most: done.most - begun.least })
         this.#goOn()
       })
     }
