@@ -134,6 +134,8 @@ export interface DueResult {
   readonly due: number
   /** Milliseconds from the time that was asked for to when the next one expires, or to a time before that if it is weeks away. */
   readonly next: number
+  /** How many expire after the time that was asked for. */
+  readonly later: number
 }
 
 export interface GetNextResult {

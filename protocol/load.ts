@@ -1,6 +1,6 @@
 import { asBytes, type Column, countOf, joinColumns } from './columns.js'
 import { toWarpdexError, WarpdexError } from './errors.js'
-import { BY_TTL } from './types.js'
+import { BY_TTL } from './expiry.js'
 import { cutPieces, itemBytes, type PieceLimits, type WriteItems } from './write-pieces.js'
 
 /** What became of rows that were loaded. */

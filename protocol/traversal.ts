@@ -1,3 +1,5 @@
+import type { ExpiryFigures } from './expiry.js'
+
 /**
  * How the keys of a batch are found in a prefix tree (Volk §3). All give the same answers.
  * - `sequential`: one thread a key goes down all levels.
@@ -103,4 +105,6 @@ export interface Explanation extends Traversal {
    * index has no partitions.
    */
   readonly tables: ResultTables | null
+  /** Of an index that was created with a `ttl`. What is due is removed before a get. */
+  readonly expiry?: ExpiryFigures | undefined
 }

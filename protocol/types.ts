@@ -46,9 +46,6 @@ export function wireKeyType(type: KeyType): SectionType {
   return isFixedKeyType(type) ? type : 'bytes'
 }
 
-/** In the place of the time at which an item expires: as the index's `ttl` says. */
-export const BY_TTL = 2n ** 64n - 1n
-
 /** Bytes of the sequence number that follows the key in a scan's token. */
 export const SEQUENCE_BYTES = 4
 

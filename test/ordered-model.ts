@@ -202,6 +202,7 @@ export class OrderedModel {
       payloads: { bytes: payloads, width: this.shape.payloadBytes },
       due: due.length,
       next: Math.min(0xffffffff, ...later),
+      later: later.length,
     }
   }
 

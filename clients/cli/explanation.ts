@@ -1,3 +1,4 @@
+import type { ExpiryFigures } from '../../protocol/expiry.js'
 import type { Explanation, ResultTableRow, ResultTables } from '../../protocol/traversal.js'
 import { grouped, table } from './output.js'
 
@@ -10,7 +11,7 @@ const NOTHING = 'NULL'
  * @param firstKey the first key in words
  */
 export function explanationLines(explanation: Explanation, firstKey: string): string[] {
-  const { strategy, resolution, reason, batch, digits, partitions, costs, tables } = explanation
+  const { strategy, resolution, reason, batch, digits, partitions, costs, tables, expiry } = explanation
   const facts = [
     ['strategy', strategy],
     ['resolution', resolution ?? 'none'],
@@ -20,12 +21,18 @@ export function explanationLines(explanation: Explanation, firstKey: string): st
       'partitions',
       partitions === null ? 'none' : `${grouped(partitions.count)} of ${partitions.levels} levels`,
     ],
+    ...(expiry === undefined ? [] : [['expiry', expiryText(expiry)]]),
   ]
   return [
     ...table(['', ''], facts).slice(1),
     ...(costs.length === 0 ? [] : ['', ...costLines(costs)]),
     ...(tables === null ? [] : ['', ...tableLines(tables, firstKey)]),
   ]
+}
+
+function expiryText({ expired, expiring, nextExpiry }: ExpiryFigures): string {
+  const next = nextExpiry === undefined ? '' : `, the next not before ${new Date(nextExpiry).toISOString()}`
+  return `${grouped(expired)} entries are gone, ${grouped(expiring)} are to go${next}`
 }
 
 function costLines(costs: Explanation['costs']): string[] {

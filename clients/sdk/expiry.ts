@@ -1,7 +1,7 @@
 import { asBytes, type Column } from '../../protocol/columns.js'
 import { badRequest } from '../../protocol/errors.js'
+import { BY_TTL } from '../../protocol/expiry.js'
 import { shown } from '../../protocol/shown.js'
-import { BY_TTL } from '../../protocol/types.js'
 import type { CallOptions, Kind, Kinds } from './call-options.js'
 
 /** When what a call stores expires, in an index that was created with a `ttl`. */

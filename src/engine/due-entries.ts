@@ -1,3 +1,4 @@
+import type { IndexStructure } from '../../gpu/index-structure.js'
 import { countOf } from '../../protocol/columns.js'
 import { WriteOp } from '../../protocol/types.js'
 import { pageEntries } from './payload-reclaimer.js'
@@ -11,6 +12,7 @@ export class DueEntries {
   #next = 0
   #through = 0
   #removed = 0
+  #expiring = 0
 
   /** Before this nothing is due, in milliseconds since 1970. */
   get next(): number {
@@ -25,6 +27,17 @@ export class DueEntries {
   /** Entries that were removed since the process began. */
   get removed(): number {
     return this.#removed
+  }
+
+  /** Entries that were left to expire when they were last counted. */
+  get expiring(): number {
+    return this.#expiring
+  }
+
+  /** Counts the entries that are left to expire, in a turn of the index. */
+  async count(structure: Pick<IndexStructure, 'read'>): Promise<void> {
+    const { due, later } = await structure.read({ op: 'due', until: this.#through, limit: 1 }, {})
+    this.#expiring = due + later
   }
 
   /** Takes note of entries that are written, of which the first expires then. */
@@ -72,7 +85,7 @@ export class DueEntries {
   async #remove({ structure, prepare }: RangeTarget, until: number): Promise<void> {
     const request = { op: 'due', until, limit: pageEntries(structure.shape.keyType) } as const
     for (let more = true; more; ) {
-      const { keys, payloads, due, next } = await structure.read(request, {})
+      const { keys, payloads, due, next, later } = await structure.read(request, {})
       const found = countOf(keys)
       if (found > 0) {
         const pairs = { ops: WriteOp.deletePair, keys, payloads, matchesWhole: true, goesOn: true }
@@ -81,7 +94,8 @@ export class DueEntries {
         prepared.apply()
       }
       more = found < due
-      this.#next = more ? 0 : until + next
+      this.#next = more ? 0 : later === 0 ? Number.POSITIVE_INFINITY : until + next
+      this.#expiring = later
     }
   }
 }

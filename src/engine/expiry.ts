@@ -1,6 +1,7 @@
 import { aligned, asBytes } from '../../protocol/columns.js'
+import { BY_TTL, type ExpiryFigures } from '../../protocol/expiry.js'
 import type { Expiries } from '../../protocol/request-columns.js'
-import { BY_TTL, type IndexDefinition, WriteOp } from '../../protocol/types.js'
+import { type IndexDefinition, WriteOp } from '../../protocol/types.js'
 import type { Clock } from './clock.js'
 import { DueEntries } from './due-entries.js'
 import type { IndexWrite } from './index-requests.js'
@@ -105,6 +106,12 @@ export class Expiry {
   loaded(): void {
     this.#due = 0
     void this.beforeRequest()
+  }
+
+  get figures(): ExpiryFigures {
+    const { removed: expired, expiring, next } = this.entries
+    const isKnown = next > 0 && next < Number.POSITIVE_INFINITY
+    return { expired, expiring, ...(isKnown && { nextExpiry: next }) }
   }
 
   /** Ends what goes on beside requests. */

@@ -1,4 +1,4 @@
-import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { badRequest, toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { RelationDefinition } from '../../protocol/relation.js'
 import { layoutWords } from '../../protocol/traversal-options.js'
 import type { IndexDefinition } from '../../protocol/types.js'
@@ -80,5 +80,18 @@ export function notLoaded(kind: 'index' | 'relation', name: string, thrown: unkn
     code,
     `${kind} ${JSON.stringify(name)} does not fit: ${message}; allow it more (--device-memory), or take a larger device`,
     { cause: thrown },
+  )
+}
+
+/** For what an index over columns of a relation does not do. */
+export function madeFrom({ name, of }: IndexDefinition, what: string): WarpdexError {
+  return badRequest(`index ${JSON.stringify(name)} ${what} relation ${JSON.stringify(of?.relation)}`)
+}
+
+/** For conditions of a batch on an index over columns of a relation. */
+export function noConditions(definition: IndexDefinition): WarpdexError {
+  const { message } = madeFrom(definition, 'takes no conditions of batches, since it follows')
+  return badRequest(
+    `${message}; keep the keys in an index of their own, which the batch writes beside the rows`,
   )
 }

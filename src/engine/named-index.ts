@@ -1,7 +1,6 @@
 import type { Device } from '../../gpu/device/device.js'
 import type {
   IndexStructure,
-  PreparedWrite,
   ReadColumns,
   ReadOp,
   ReadRequest,
@@ -15,18 +14,18 @@ import type { LoggedRange } from '../../persistence/log/log-records.js'
 import type { Answer } from '../../persistence/log/write-outcomes.js'
 import type { Column } from '../../protocol/columns.js'
 import type { IndexHandle } from '../../protocol/data-request.js'
-import { WarpdexError } from '../../protocol/errors.js'
+import type { WarpdexError } from '../../protocol/errors.js'
+import type { ExpiryFigures } from '../../protocol/expiry.js'
 import { type LoadCounts, type LoadResult, NO_ROWS } from '../../protocol/load.js'
 import type { IndexStats, SnapshotInfo } from '../../protocol/replies.js'
 import { type IndexDefinition, payloadBytes } from '../../protocol/types.js'
 import { type BatchTarget, indexTarget } from './atomic-batch.js'
 import { bulkLoad, type LoadOptions, type LoadSource } from './bulk-load.js'
 import { ChangeFeed } from './change-feed.js'
-import type { DueEntries } from './due-entries.js'
 import type { EngineHost } from './engine-host.js'
 import { behind, type Expiry, expiryOf } from './expiry.js'
 import { structureOf, structureReason } from './index-definitions.js'
-import { unknownIndex } from './index-errors.js'
+import { madeFrom, noConditions, unknownIndex } from './index-errors.js'
 import { IndexReader } from './index-reader.js'
 import type { Cancellation, IndexWrite, LoadPart, Reader, WriteId } from './index-requests.js'
 import { IndexUpkeep } from './index-upkeep.js'
@@ -34,28 +33,10 @@ import { IndexWriter, type PendingWrite, weigh } from './index-writer.js'
 import { type FillStructure, type Loaded, loadStructure, pagedIndex, shapeOf } from './loader.js'
 import { NamedStructure } from './named-structure.js'
 import type { PagedStats, PagedStructure } from './paged-structure.js'
-import { deleteLogged, type RangeTarget } from './range-deletion.js'
 import type { OpenVersion, VersionId } from './read-versions.js'
 import type { HeldIndex } from './relation-indexes.js'
-import { type Followers, requireWanted } from './request-queue.js'
-import { rememberedOutcome } from './write-identity.js'
-
-/**
- * Batches that overlap each other before the index gives up its place on the device, should others need it; the last of them waits for its
- * log with nothing beside it. They are some tens of millions of rows: chunks of loads, or groups of other writes, which are smaller.
- */
-const IN_A_ROW = { load: 16, write: 64 }
-
-const CONDITIONS_HINT =
-  '; keep the keys in an index of their own, which the batch writes beside the rows and has its conditions on'
-
-interface IndexParts {
-  readonly stored: StoredIndex
-  readonly writer: IndexWriter
-  readonly upkeep: IndexUpkeep
-}
-
-type LoadedIndex = IndexParts & { readonly structure: PagedStructure<IndexStructure> }
+import type { Followers } from './request-queue.js'
+import { type IndexParts, type LoadedIndex, StructureChanges } from './structure-changes.js'
 
 /**
  * One named index: the order of its requests, and their way to the structure on the device and to the store. Columns must have
@@ -69,6 +50,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   /** Only of an index over columns of a relation. */
   readonly #fill: FillStructure | undefined
   readonly #reader: IndexReader
+  readonly #changes: StructureChanges
   /** Whether payloads are of kind `bytes`, so that the structure holds their rows. */
   readonly #hasRows: boolean
   /** Undefined until it is created. */
@@ -91,13 +73,14 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
       hasRows: this.#hasRows,
       live: () => this.live(),
     })
+    this.#changes = new StructureChanges(host, { live: () => this.live(), recover: () => this.recover() })
     this.#expiry = expiryOf(definition, {
       clock: host.clock,
       inTurn: (task) => {
         this.#reader.copyForVersions()
         return this.queue.exclusive(task)
       },
-      remove: (entries) => this.#removeDue(entries),
+      remove: (entries) => this.#changes.removeDue(entries),
       isAway: () => !this.isLoaded || this.live().structure.isOnHost,
     })
   }
@@ -142,30 +125,17 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     return this.#expiry?.beforeRequest()
   }
 
-  /** Removes what is due, in its turn. Where that is done in part only, the index is fetched from disk. */
-  async #removeDue(entries: DueEntries): Promise<void> {
-    const { structure, upkeep } = this.live()
-    const isSound = await structure.change(async (current) => {
-      const isSound = await entries.removeOrBreak(this.#target(structure), this.host.clock.date())
-      if (isSound) await upkeep.afterWrites(current, false)
-      return isSound
-    })
-    if (!isSound) await this.recover()
+  /** What is known of the expiry of its entries; undefined where they have none. */
+  get expiry(): ExpiryFigures | undefined {
+    return this.#expiry?.figures
   }
 
-  /** What entries are deleted from, in its turn. */
-  #target(structure: PagedStructure<IndexStructure>): RangeTarget {
-    return { structure: structure.current, prepare: (batch) => this.#prepare(structure, batch) }
-  }
-
-  /** Makes sure of memory for a write. Once it is done others have made way for that. */
-  #prepare(structure: PagedStructure<IndexStructure>, batch: WriteBatch): Promise<PreparedWrite> {
-    return structure.reserve(async (current) => {
-      const since = performance.now()
-      const prepared = await current.prepare(batch)
-      this.host.meter?.computed(performance.now() - since)
-      return prepared
-    })
+  /** Counts the entries that are to expire, of an index that is on the device. */
+  async countExpiring(): Promise<void> {
+    const { entries } = this.#expiry ?? {}
+    if (entries === undefined || this.live().structure.isOnHost) return
+    const count = () => this.live().structure.use((current) => entries.count(current))
+    await behind(this.removeDue(), this.queue.read(count))
   }
 
   /**
@@ -205,20 +175,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     this.#refuseWrites()
     void this.removeDue()
     this.#reader.copyForVersions()
-    return this.queue.exclusive(async () => {
-      requireWanted(cancellation)
-      const { structure, stored, writer, upkeep } = this.live()
-      const known = rememberedOutcome(this.host.store, stored.id, id, 'deleted')?.deleted
-      if (known !== undefined) return known
-      const { deleted, isSound } = await structure.change(async (current) => {
-        const log = (deleted: number) => writer.logRange(range, id, deleted)
-        const outcome = await deleteLogged(this.#target(structure), range, log)
-        if (outcome.isSound) await upkeep.afterWrites(current, false)
-        return outcome
-      })
-      if (!isSound) await this.recover()
-      return deleted
-    })
+    return this.queue.exclusive(() => this.#changes.deleteRange(range, id, cancellation))
   }
 
   /**
@@ -234,14 +191,14 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   /** What is written to it, in order. @throws WarpdexError `BAD_REQUEST` for an index over columns of a relation */
   get feed(): ChangeFeed {
     this.refuse()
-    if (this.isDerived) throw this.#derived('has no feed of changes, since it is made from')
+    if (this.isDerived) throw madeFrom(this.definition, 'has no feed of changes, since it is made from')
     if (this.#feed === undefined) throw this.unknown()
     return this.#feed
   }
 
   /** Takes a snapshot of all that was written before the call. */
   async snapshot(): Promise<SnapshotInfo> {
-    if (this.isDerived) throw this.#derived('has no snapshots, since it is made from')
+    if (this.isDerived) throw madeFrom(this.definition, 'has no snapshots, since it is made from')
     return { index: this.definition.name, ...(await this.takeSnapshot()) }
   }
 
@@ -254,7 +211,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   async holdAlone(): Promise<HeldIndex> {
     this.#reader.copyForVersions()
     const held = await this.holdTurn('exclusive')
-    const prepare = (batch: WriteBatch) => this.#prepare(held.structure, batch)
+    const prepare = (batch: WriteBatch) => this.#changes.prepare(held.structure, batch)
     return { ...held, definition: this.definition, prepare, remake: () => this.recover() }
   }
 
@@ -270,8 +227,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   async holdToRead(): Promise<{ release(): void }> {
     this.refuse()
     // Whoever has a turn of it keeps appends to its relation waiting, for which a batch may wait.
-    if (this.isDerived)
-      throw this.#derived('takes no conditions of batches, since it follows', CONDITIONS_HINT)
+    if (this.isDerived) throw noConditions(this.definition)
     void this.removeDue()
     return this.holdTurn('read')
   }
@@ -331,7 +287,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
       structureReason: structureReason(this.definition),
       ...structure.stats(),
       ...this.logFigures(),
-      ...(this.#expiry && { expired: this.#expiry.entries.removed }),
+      ...this.expiry,
       ...(this.#hasRows ? { storedPayloads: this.host.store.payloads.stats(stored.id) } : {}),
     }
   }
@@ -391,25 +347,11 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
 
   /** Answers a batch of writes, and those that come behind it while it is being made durable. */
   protected override runWrites(
-    { structure, writer, upkeep }: LoadedIndex,
+    loaded: LoadedIndex,
     writes: readonly PendingWrite[],
     followers: Followers<PendingWrite>,
   ): Promise<boolean> {
-    const target = { prepare: (batch: WriteBatch) => this.#prepare(structure, batch) }
-    return structure.change(async (current) => {
-      const isLoad = writes[0].load !== undefined
-      const most = IN_A_ROW[isLoad ? 'load' : 'write']
-      let sound = true
-      let group = writes
-      for (let batches = 1; sound && group.length > 0; batches++) {
-        const goesOn = isLoad || batches > 1 || upkeep.isStreaming
-        sound = await writer.run(target, group, { arrival: followers.arrival(), goesOn })
-        group = sound && batches < most ? followers.take() : []
-        const follows = group.length > 0
-        if (sound) await (isLoad ? upkeep.afterLoad(current, follows) : upkeep.afterWrites(current, follows))
-      }
-      return (await writer.settled()) && sound
-    })
+    return this.#changes.write(loaded, writes, followers)
   }
 
   override async drop(leave = (id: number) => this.leaveStore(id)): Promise<void> {
@@ -435,18 +377,9 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     if (this.id !== undefined) this.host.feeds.wake(this.id)
   }
 
-  /** @param hint what is right instead */
-  #derived(what: string, hint = ''): WarpdexError {
-    const { name, of } = this.definition
-    return new WarpdexError(
-      'BAD_REQUEST',
-      `index ${JSON.stringify(name)} ${what} relation ${JSON.stringify(of?.relation)}${hint}`,
-    )
-  }
-
   #refuseWrites(): void {
     this.refuse()
-    if (this.isDerived) throw this.#derived('takes no writes of its own; append to')
+    if (this.isDerived) throw madeFrom(this.definition, 'takes no writes of its own; append to')
   }
 
   async #write(write: Omit<PendingWrite, 'resolve' | 'reject'>): Promise<Answer> {

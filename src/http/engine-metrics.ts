@@ -20,6 +20,7 @@ export function engineMetrics(engine: Engine | undefined): Metric[] {
     [freeBytes, { sort, content: 'free' }],
   ])
   const content = 'by region and by what is in it: live, garbage or free.'
+  const next = indexes.flatMap(({ nextExpiry }) => (typeof nextExpiry === 'number' ? [nextExpiry] : []))
   const limit = 'Device memory that indexes and relations may own; 0 without a limit.'
   return [
     ...gauges({
@@ -42,6 +43,10 @@ export function engineMetrics(engine: Engine | undefined): Metric[] {
       host_copy_bytes: [
         'Host memory of what is on the device and came from there, so that only changed pages leave.',
         server?.hostCopyBytes ?? 0,
+      ],
+      next_expiry_timestamp_seconds: [
+        'When the next entry of all indexes expires, at the earliest; 0 where none does.',
+        next.length === 0 ? 0 : Math.min(...next) / 1000,
       ],
       slab_bytes: ['Slabs of device memory by what they hold, and whether somebody has their pages.', slabs],
       store_bytes: ['Data file and snapshots on disk.', server?.storeBytes ?? 0],

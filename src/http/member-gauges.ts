@@ -18,6 +18,8 @@ const FIGURES: Readonly<Record<'index' | 'relation', readonly (readonly [figure:
     index: [
       ['keys', 'Keys of an index.'],
       ['payloads', 'Payloads of an index.'],
+      ['expired', 'Entries of an index that expired since the server was started.'],
+      ['expiring', 'Entries of an index that are to expire, as of the last count.'],
       ['shards', 'Pieces by ranges of keys that an index is held in.'],
       ['resident', '1 for an index on the device, 0 for one that is paged out.'],
       ['deviceBytes', 'Device memory of an index.'],

@@ -53,6 +53,7 @@ function figureLines(figures: Readonly<Record<string, unknown>>): string[] {
 /** Bytes are in a unit that suits them. */
 function shown(name: string, value: unknown): string {
   if (typeof value === 'number' && /bytes$/i.test(name)) return bytesText(value)
+  if (typeof value === 'number' && name === 'nextExpiry') return new Date(value).toISOString()
   if (typeof value === 'string') return value
   if (typeof value !== 'object' || value === null) return asJson(value)
   const parts = Object.entries(value).map(([part, each]) => `${wordsOf(part)} ${shown(part, each)}`)

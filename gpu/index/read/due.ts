@@ -11,7 +11,7 @@ export const LATEST = 0xffffffff
 
 /** What is due, on the device. */
 interface DueColumns {
-  /** How many are due, milliseconds to the next, and how many of the first there are. */
+  /** How many are due, milliseconds to the next, how many expire later, and how many of the first there are. */
   readonly numbers: readonly DeviceMemory[]
   readonly taken: DeviceWord
   /** Keys, or records of those of variable length. */
@@ -40,17 +40,18 @@ export class Due implements ReadOperation<'due'> {
 
   #record({ recorder, scratch, arena }: ReadWork, until: number, limit: number): DueColumns {
     const { keyBytes, paddedBytes, storedBytes, primitives, tree, narrow } = this.#context
-    const numbers = [scratch.words(1), scratch.words(1), scratch.words(1)] as const
-    const [due, next, taken] = numbers
+    const numbers = [scratch.words(1), scratch.words(1), scratch.words(1), scratch.words(1)] as const
+    const [due, next, later, taken] = numbers
     const keys = scratch.bytes(limit * keyBytes)
     const payloads = scratch.bytes(limit * paddedBytes)
     const found = { ...arena.bindings, hits: scratch.words(2 * limit), due }
     const time = { untilLow: until % 2 ** 32, untilHigh: Math.floor(until / 2 ** 32) }
     const params = { shape: tree.word, ...time, limit }
     recorder.clear(due, 0, 4)
+    recorder.clear(later, 0, 4)
     primitives.fill(recorder, next, 1, LATEST)
     const { records: count } = arena.tuples
-    recorder.dispatch(this.#kernels.find_due, { ...found, next }, { ...params, count }, count)
+    recorder.dispatch(this.#kernels.find_due, { ...found, next, later }, { ...params, count }, count)
     const written = { ...found, taken, keys, payloads }
     recorder.dispatch(this.#kernels.write_due, written, { ...params, count: limit }, limit)
     const live = { buffer: taken, index: 0 }
@@ -63,10 +64,11 @@ export class Due implements ReadOperation<'due'> {
     const { keyBytes: width, storedBytes, restorer } = this.#context
     const { payloads } = columns
     const known = columns.numbers.map((buffer) => ({ buffer, bytes: 4 }))
-    const total = ([, , taken]: readonly Uint8Array[]) => words(taken!)[0]!
-    const result = ([due, next]: readonly Uint8Array[], bytes: Uint8Array) => ({
+    const total = ([, , , taken]: readonly Uint8Array[]) => words(taken!)[0]!
+    const result = ([due, next, later]: readonly Uint8Array[], bytes: Uint8Array) => ({
       due: words(due!)[0]!,
       next: words(next!)[0]!,
+      later: words(later!)[0]!,
       payloads: { bytes, width: storedBytes },
     })
     if (restorer === undefined || arena.heap === undefined) {

@@ -43,6 +43,7 @@ export const NOTHING_FOUND: { readonly [Op in ReadOp]: NothingFound<Op> } = {
     payloads: blankColumn(0, storedBytes),
     due: 0,
     next: LATEST,
+    later: 0,
   }),
   explain: (context, { keys }) => explainSequential(context.batch(keys), undefined),
 }

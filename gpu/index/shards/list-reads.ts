@@ -155,6 +155,7 @@ export class ListReads {
       payloads: joinColumns(taken.map(({ payloads }) => payloads)),
       due: parts.reduce((sum, { due }) => sum + due, 0),
       next: Math.min(...parts.map(({ next }) => next)),
+      later: parts.reduce((sum, { later }) => sum + later, 0),
     }
   }
 

@@ -77,9 +77,10 @@ const HANDLERS: ControlHandlers<EngineOp> = {
   closeVersion: async (engine, { version }, context) => ({
     fields: { closed: engine.versions.close(versionIdOf(version, context)) },
   }),
-  stats: async (engine, request, { grant: { rights } }) => ({
-    fields: visibleStats(statsOf(engine, request), rights),
-  }),
+  stats: async (engine, request, { grant: { rights } }) => {
+    if (request.index !== undefined) await engine.index(request.index).countExpiring()
+    return { fields: visibleStats(statsOf(engine, request), rights) }
+  },
   snapshot: async (engine, request, { grant: { rights } }) => ({
     fields: { snapshots: await snapshot(engine, request, rights) },
   }),

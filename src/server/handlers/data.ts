@@ -60,7 +60,8 @@ export async function handleData(
       return { columns: { counts: wireColumn('u32', await read({ op: 'count' }, keys())) } }
     case 'explain': {
       const columns = { keys: explainColumns(request, definition) }
-      return { fields: { explanation: await read({ op: 'explain', traversal }, columns) } }
+      const explanation = await read({ op: 'explain', traversal }, columns)
+      return { fields: { explanation: { ...explanation, expiry: index.expiry } } }
     }
     case 'scan': {
       const { ranges, ...ends } = scanColumns(request, definition)

@@ -30,7 +30,11 @@ t.test('entries expire after the ttl of their index, or when their write says', 
   for await (const key of sessions.keys()) keys.push(key)
   t.same(keys, ['never', 'others', 'usual'])
   t.ok(await sessions.insert('soon', 8, { ifExists: 'error' }))
-  t.match(await sessions.stats(), { ttl: 3600, expired: 4 })
+  const { nextExpiry, ...figures } = await sessions.stats()
+  t.match(figures, { ttl: 3600, expired: 4, expiring: 2 })
+  const inSeconds = (Number(nextExpiry) - Date.now()) / 1000
+  t.ok(inSeconds > 3500 && inSeconds <= 3600, `the next entry is due in ${inSeconds} s`)
+  t.match(await sessions.explain(['usual']), { expiry: { expired: 4, expiring: 2, nextExpiry } })
 })
 
 t.test(

@@ -88,6 +88,7 @@ for (const shape of shapes.map((shape) => ({ ...shape, expires: true }))) {
         const [found, expected] = [await tree.read(request, {}), await model.read(request, {})]
         t.equal(found.due, expected.due)
         t.equal(found.next, expected.next)
+        t.equal(found.later, expected.later)
         t.same(listed(found), listed(expected))
         const some = await tree.read({ ...request, limit: 3 }, {})
         t.equal(some.due, expected.due)
