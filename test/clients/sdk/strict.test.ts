@@ -352,8 +352,11 @@ t.test('beginners are told what is right', async (t) => {
       /not 0; a single key is a list/,
     ],
     [() => ints.getNextMany([1], loosely({ sequences: [1] })), /"sequences".*Uint32Array/],
-    [() => ints.bulkLoad(loosely(undefined)), /bulkLoad takes a batch \{keys, payloads\}/],
-    [() => ints.bulkLoad(loosely({ keys: [1] })), /bulkLoad takes a batch \{keys, payloads\}.*not an Object/],
+    [() => ints.bulkLoad(loosely(undefined)), /bulkLoad takes a batch \{keys, payloads, expireAt\?\}/],
+    [
+      () => ints.bulkLoad(loosely({ keys: [1] })),
+      /bulkLoad takes a batch \{keys, payloads, expireAt\?\}.*not an Object/,
+    ],
     [() => ints.bulkLoad(loosely([{ keys: [1], payload: [1] }])), /bulkLoad takes a batch .*not an Object/],
     [() => ints.bulkLoad(loosely([1])), /bulkLoad takes a batch .*not 1/],
     [() => ints.bulkLoad([], loosely({ onprogress: () => {} })), /it has .*\bonProgress\b/],

@@ -13,6 +13,8 @@ import { fill, INDEXES, itemsOf, RELATION } from './format-2.js'
 import { openEngine } from './open-engine.js'
 
 const STORED = fileURLToPath(new URL('./format-2', import.meta.url))
+/** When `STORED` was written: the server remembers outcomes of writes for a day, so that the test takes place in that hour. */
+const WRITTEN_AT = Date.parse('2026-11-23T17:24:00Z')
 
 const device = await openSharedDevice(t)
 
@@ -26,6 +28,7 @@ async function contentOf(engine: Engine): Promise<unknown> {
 }
 
 t.test('a data directory of format 2 that was made once opens, with all that is in it', async (t) => {
+  t.intercept(Date, 'now', { value: () => WRITTEN_AT })
   const given = { structures: prefixTrees, openDevice: async () => device }
   const fresh = await openEngine(t, { ...given, directory: t.testdir() })
   const codes = await fill(fresh)
