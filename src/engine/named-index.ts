@@ -315,7 +315,8 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
       betweenWrites: (task) =>
         this.queue.exclusive(async () => {
           const { structure } = this.live()
-          if (!structure.isOnHost) await structure.change(task)
+          // One that is on its way to the host would come back for it.
+          if (structure.isAtHand) await structure.change(task)
         }),
       withRoom: (task) => budget.withRoom(task),
     })
