@@ -36,9 +36,19 @@ export interface ColumnIndex {
   use<T>(task: (structure: IndexStructure) => Promise<T>): Promise<T> | undefined
 }
 
+/** The rows of a relation that were not deleted. */
+export interface LiveRows {
+  /** Bit r % 32 of word r / 32: row r is live. Bits behind the last row mean nothing. */
+  readonly bits: DeviceMemory
+  readonly count: number
+}
+
 /** Equally long columns on the device, by name, in the order of the relation's definition. */
 export interface DeviceRelation {
+  /** Those that were deleted included. */
   readonly rows: number
+  /** Absent where no row was deleted. */
+  readonly live?: LiveRows | undefined
   readonly columns: ReadonlyMap<string, DeviceColumnData>
   /** Those that queries may use. */
   readonly indexes?: readonly ColumnIndex[]

@@ -16,6 +16,7 @@ export const RecordKind = {
   snapshotFrame: 9,
   relation: 10,
   append: 11,
+  change: 12,
 } as const
 export type RecordKind = (typeof RecordKind)[keyof typeof RecordKind]
 
@@ -128,6 +129,11 @@ export function decodeRecord<Meta>(
   const sections: Uint8Array[] = []
   for (let i = 0; i < sectionCount; i++) sections.push(take(bytes.readUInt32LE(HEAD_BYTES + i * 4)))
   return { meta, sections }
+}
+
+/** The kind of a record, undefined where it is no whole one. */
+export function kindOf(bytes: Buffer): number | undefined {
+  return bytes.length < HEAD_BYTES ? undefined : bytes.readUInt8(6)
 }
 
 /** Key of something that an index has many of, in order: index id (u32), number (u64), both big-endian. */

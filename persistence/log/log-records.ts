@@ -1,8 +1,16 @@
 import { aligned, asBytes, type Column, type CutColumn } from '../../protocol/columns.js'
 import type { ColumnValues, RelationBatch } from '../../protocol/relation-batch.js'
+import type { RemovedRows } from '../../protocol/removed-rows.js'
 import type { WriteColumns } from '../../protocol/request-columns.js'
 import { WriteOp } from '../../protocol/types.js'
-import { decodeRecord, encodeRecord, numberOf, RecordKind, type StoredRecord } from '../disk/record.js'
+import {
+  decodeRecord,
+  encodeRecord,
+  kindOf,
+  numberOf,
+  RecordKind,
+  type StoredRecord,
+} from '../disk/record.js'
 import type { WriteOutcome } from './write-outcomes.js'
 
 /** The payloads of one batch: row firstRow + i is number i. */
@@ -62,9 +70,15 @@ export interface RangeRecord {
   readonly outcomes?: readonly WriteOutcome[] | undefined
 }
 
-/** Rows that are appended to a relation, and the outcomes of the clients' writes that become durable with them. */
-export interface AppendRecord {
+/** What changes of a relation: rows that are deleted, and others that are appended. */
+export interface RowChanges {
   readonly batch: RelationBatch
+  /** Rows before those of the batch. */
+  readonly removed?: RemovedRows | undefined
+}
+
+/** The same, and the outcomes of the clients' writes that become durable with it. */
+export interface AppendRecord extends RowChanges {
   readonly outcomes?: readonly WriteOutcome[] | undefined
 }
 
@@ -171,12 +185,14 @@ interface AppendMeta {
     readonly validity: boolean
     readonly strings: boolean
   }[]
+  /** Of a record that deletes rows, in sections behind those of the columns: all words from a place on, or places and words. */
+  readonly removed?: { readonly rows: number; readonly first?: number }
 }
 
 /** @param allocate gives the record's buffer, of so many bytes */
 export function encodeAppend(
   key: Buffer,
-  { rows, columns }: RelationBatch,
+  { batch: { rows, columns }, removed }: RowChanges,
   allocate: (bytes: number) => Buffer,
 ): Buffer {
   const sections: Uint8Array[] = []
@@ -187,12 +203,45 @@ export function encodeAppend(
     return { name, validity: validity !== undefined, strings: strings !== undefined }
   })
   const meta: AppendMeta = { rows, columns: described }
-  return encodeRecord(RecordKind.append, key, meta, sections, allocate)
+  if (removed === undefined) return encodeRecord(RecordKind.append, key, meta, sections, allocate)
+  const { first, parts } = packRemoved(removed)
+  const changes: AppendMeta = {
+    ...meta,
+    removed: { rows: removed.rows, ...(first !== undefined && { first }) },
+  }
+  return encodeRecord(RecordKind.change, key, changes, [...sections, ...parts], allocate)
+}
+
+/** The words of deleted rows in the form that takes the fewest bytes. */
+function packRemoved({ places, bits }: RemovedRows): {
+  readonly first?: number
+  readonly parts: readonly Uint8Array[]
+} {
+  const first = places[0] ?? 0
+  const words = (places.at(-1) ?? 0) - first + 1
+  if (words >= 2 * places.length) return { parts: [asBytes(places), asBytes(bits)] }
+  const all = new Uint32Array(words)
+  places.forEach((place, i) => {
+    all[place - first] = bits[i]
+  })
+  return { first, parts: [asBytes(all)] }
+}
+
+function unpackRemoved(
+  { rows, first }: NonNullable<AppendMeta['removed']>,
+  sections: readonly Uint8Array[],
+): RemovedRows {
+  const [one, other] = sections.map((section) => aligned(section, Uint32Array))
+  if (first === undefined) return { places: one, bits: other, rows }
+  const set = Uint32Array.from(one.keys()).filter((word) => one[word] !== 0)
+  return { places: set.map((word) => first + word), bits: set.map((word) => one[word]), rows }
 }
 
 /** @throws WarpdexError `DAMAGED_FILE` */
-export function decodeAppend(key: Buffer, value: Buffer): RelationBatch {
-  const { meta, sections } = decodeRecord<AppendMeta>(RecordKind.append, key, value, describeLogRecord(key))
+export function decodeAppend(key: Buffer, value: Buffer): RowChanges {
+  // A program that knows of no deletions must not take a record with some for a mere append.
+  const kind = kindOf(value) === RecordKind.change ? RecordKind.change : RecordKind.append
+  const { meta, sections } = decodeRecord<AppendMeta>(kind, key, value, describeLogRecord(key))
   const columns = new Map<string, ColumnValues>()
   let next = 0
   for (const { name, validity, strings } of meta.columns) {
@@ -204,5 +253,8 @@ export function decodeAppend(key: Buffer, value: Buffer): RelationBatch {
     const bytes = sections[next++]
     columns.set(name, { ...column, strings: { bytes, offsets: aligned(sections[next++], Uint32Array) } })
   }
-  return { rows: meta.rows, columns }
+  const batch = { rows: meta.rows, columns }
+  return meta.removed === undefined
+    ? { batch }
+    : { batch, removed: unpackRemoved(meta.removed, sections.slice(next)) }
 }

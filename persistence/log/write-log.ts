@@ -15,6 +15,7 @@ import {
   encodeRange,
   type LogRecord,
   type RangeRecord,
+  type RowChanges,
   type StoredBatch,
   startOfBatch,
   TIME_BYTES,
@@ -33,8 +34,8 @@ export interface LogPosition {
 /** A batch as read back; its columns of bytes are views into one buffer, at any alignment. */
 export type LogEntry = StoredBatch & LogPosition
 
-/** Appended rows as read back; columns are views into one buffer, at any alignment. */
-export type AppendEntry = Pick<AppendRecord, 'batch'> & LogPosition
+/** Changes of a relation as read back; columns are views into one buffer, at any alignment. */
+export type AppendEntry = RowChanges & LogPosition
 
 /** Records that one transaction removes. */
 const REMOVALS = 4096
@@ -210,7 +211,7 @@ export class WriteLog {
   /** As `read`, of a relation. */
   async *readAppends(relation: number, after: number): AsyncGenerator<AppendEntry> {
     for (const { key, value, position } of this.#values(relation, after)) {
-      yield { batch: decodeAppend(key, value), position, bytes: value.length }
+      yield { ...decodeAppend(key, value), position, bytes: value.length }
     }
   }
 
@@ -316,7 +317,7 @@ export class WriteLog {
 }
 
 function encoded(key: Buffer, record: AnyRecord, start: number, take: (bytes: number) => Buffer): Buffer {
-  if ('batch' in record) return encodeAppend(key, record.batch, take)
+  if ('batch' in record) return encodeAppend(key, record, take)
   return 'range' in record ? encodeRange(key, record, start, take) : encodeBatch(key, record, start, take)
 }
 

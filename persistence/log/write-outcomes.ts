@@ -14,7 +14,7 @@ export interface Answer {
   readonly codes?: Uint8Array | undefined
   readonly counts?: LoadCounts | undefined
   readonly appended?: AppendedRows | undefined
-  /** Entries that went with a range. */
+  /** Entries that went with a range, or rows that were deleted; beside `appended` those that it has in their place. */
   readonly deleted?: number | undefined
   readonly batch?: BatchAnswer | undefined
 }
@@ -131,7 +131,7 @@ export class WriteOutcomes {
     if (value === undefined) return undefined
     const { meta, sections } = decodeOutcome(key, value)
     const { index, position, uniform, counts, appended, deleted, batch } = meta
-    if (deleted !== undefined) return { index, position, deleted }
+    if (deleted !== undefined) return { index, position, deleted, appended }
     if (appended !== undefined) return { index, position, appended }
     if (counts !== undefined) return { index, position, counts }
     const codes = uniform === undefined ? sections[0] : new Uint8Array(uniform.count).fill(uniform.code)
@@ -220,8 +220,9 @@ function packed({ codes, counts, appended, deleted, batch }: Answer): {
     const { answer, codes } = packed({ codes: batch.codes })
     return { answer: { ...answer, batch: batch.appended }, ...(codes && { codes }) }
   }
-  if (appended !== undefined) return { answer: { appended } }
-  if (deleted !== undefined) return { answer: { deleted } }
+  if (appended !== undefined || deleted !== undefined) {
+    return { answer: { ...(appended && { appended }), ...(deleted !== undefined && { deleted }) } }
+  }
   if (codes === undefined) return { answer: { counts } }
   const code = uniformCode(codes)
   return code === undefined ? { answer: {}, codes } : { answer: { uniform: { code, count: codes.length } } }

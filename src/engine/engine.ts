@@ -10,8 +10,9 @@ import type {
   ReplyFields,
   SnapshotInfo,
 } from '../../protocol/replies.js'
+import { checkChange, type RowChange } from '../query/changed-rows.js'
 import { Queries } from '../query/queries.js'
-import type { QueryHost } from '../query/query-host.js'
+import type { QueryHost, QueryReader } from '../query/query-host.js'
 import { queryMemoryLimits } from '../query/query-memory.js'
 import { VERSION } from '../version.js'
 import { backupPath } from './backup-path.js'
@@ -24,12 +25,14 @@ import type { EngineOptions } from './engine-options.js'
 import type { EngineStats } from './engine-stats.js'
 import { FairTurns } from './fair-turns.js'
 import { FeedWaits } from './feed-waits.js'
+import type { WriteId } from './index-requests.js'
 import { LiveDevice, type LiveDeviceHost } from './live-device.js'
 import type { Index } from './named-index.js'
 import type { Relation } from './named-relation.js'
 import type { PagedStats } from './paged-structure.js'
 import { mostVersionBytes, ReadVersions, type VersionId } from './read-versions.js'
 import { Registry } from './registry.js'
+import type { ChangedRows, FindRows } from './row-changes.js'
 import type { SlabMap } from './slab-map.js'
 import { prefixTrees } from './structures.js'
 
@@ -127,6 +130,21 @@ export class Engine extends Catalog {
   openVersion(id: VersionId, seconds: number): void {
     for (const index of this.host.indexes.all()) void index.removeDue()
     this.versions.open(id, seconds)
+  }
+
+  /**
+   * Deletes rows of a relation, or updates them: then others come in their place, at its end.
+   *
+   * @param id as of `Relation.append`
+   * @throws WarpdexError `UNKNOWN_RELATION`, `BAD_REQUEST` with the way to the fault, `TOO_LARGE` for an update of too many rows
+   */
+  changeRows(name: string, change: RowChange, reader: QueryReader, id?: WriteId): Promise<ChangedRows> {
+    const relation = this.relation(name)
+    // What is wrong with it is said before anything waits for it.
+    checkChange(change, relation.definition, [])
+    const find: FindRows = (held, old) =>
+      this.queries.rowsToChange(relation.definition, held, change, reader, old)
+    return relation.change(find, id, reader)
   }
 
   /** Moments that clients go on reading. */

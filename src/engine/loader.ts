@@ -265,9 +265,9 @@ async function replayAppends(
 ): Promise<number> {
   const total = store.log.last(id) - after
   let replayed = 0
-  for await (const { batch, position, bytes } of store.log.readAppends(id, after)) {
+  for await (const { batch, removed, position, bytes } of store.log.readAppends(id, after)) {
     stop?.throwIfAborted()
-    const prepared = await structure.prepare([batch])
+    const prepared = await structure.prepare(batch.rows === 0 ? [] : [batch], removed)
     prepared.apply()
     replayed += bytes
     onProgress({ index: definition.name, done: position - after, total })

@@ -19,7 +19,7 @@ import { type Loaded, loadRelation, pagedRelation } from './loader.js'
 import { Index } from './named-index.js'
 import { allHeld, type LogFigures, NamedStructure } from './named-structure.js'
 import { PagedStructure, type PlaceStats } from './paged-structure.js'
-import { fillIndex, prepareIndexes } from './relation-indexes.js'
+import { fillIndex, type HeldIndex, prepareIndexes } from './relation-indexes.js'
 import { type ReadRows, type RowsOfColumns, readColumns, readRows } from './relation-reader.js'
 import {
   type PendingAppend,
@@ -29,7 +29,9 @@ import {
   weighAppend,
 } from './relation-writer.js'
 import { requireWanted } from './request-queue.js'
+import { type ChangedRows, changeRows, type FindRows } from './row-changes.js'
 import { SnapshotUpkeep } from './snapshot-upkeep.js'
+import { rememberedOutcome } from './write-identity.js'
 
 interface RelationParts {
   readonly stored: StoredDefinition
@@ -41,6 +43,7 @@ type LoadedRelation = RelationParts & { readonly structure: PagedStructure<Store
 
 /** What appends change, until it is released. */
 interface HeldForAppends extends Pick<BatchTarget, 'structures' | 'settle' | 'remake' | 'release'> {
+  readonly indexes: readonly HeldIndex[]
   prepare(batches: readonly RelationBatch[]): Promise<ReadyAppends>
 }
 
@@ -260,6 +263,7 @@ export class Relation extends NamedStructure<
     const prepareHeld = (batches: readonly RelationBatch[], first: number) =>
       prepareIndexes(held, this.definition, batches, first)
     return {
+      indexes: held,
       structures: [structure, ...held.map(({ structure }) => structure)],
       prepare: (batches) => prepareAppends(structure, prepareHeld, batches),
       settle: async () => {
@@ -273,6 +277,37 @@ export class Relation extends NamedStructure<
       release: () => {
         for (const { release } of held) release()
       },
+    }
+  }
+
+  /**
+   * Deletes the rows that are found, and appends those that stand in their place; resolves when that is durable and visible.
+   * @param id as of `append`
+   */
+  async change(find: FindRows, id?: WriteId, cancellation?: Cancellation): Promise<ChangedRows> {
+    this.refuse()
+    const own = await this.holdTurn('exclusive', cancellation)
+    try {
+      const { stored, upkeep, structure } = own
+      const known = rememberedOutcome(this.host.store, stored.id, id, 'deleted')
+      if (known !== undefined) return { deleted: known.deleted ?? 0, appended: known.appended }
+      const { indexes, settle, remake, release } = await this.#holdIndexes(own)
+      try {
+        const { definition } = this
+        const logged = (bytes: number, milliseconds: number) => {
+          this.#logged(upkeep, bytes, 1)
+          this.host.meter?.logged(1, bytes, milliseconds)
+        }
+        const target = { id: stored.id, definition, structure, indexes, logged }
+        const { changed, isSound } = await changeRows(target, find, this.host.store, id)
+        await (isSound ? settle() : remake())
+        return changed
+      } finally {
+        release()
+      }
+    } finally {
+      own.release()
+      own.upkeep.takeIfDue()
     }
   }
 

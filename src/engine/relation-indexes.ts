@@ -19,6 +19,7 @@ import { type IndexDefinition, type KeyType, WriteOp } from '../../protocol/type
 import type { IndexUpkeep } from './index-upkeep.js'
 import type { IndexWriter } from './index-writer.js'
 import type { PagedStructure } from './paged-structure.js'
+import type { NumberedRows } from './relation-reader.js'
 import { joinBatches } from './write-batch.js'
 
 /** An index whose turn it is, until that is released. */
@@ -56,20 +57,21 @@ export function keyTypeOf(columns: readonly ColumnDefinition[]): KeyType {
  * The keys of rows. Rows in which a column has no value, or a NaN, have none.
  *
  * @param columns those that the index is over
- * @param first number of the batch's first row in its relation
+ * @param numbers of the batch's rows in their relation, or that of the first, which the others follow
  * @throws WarpdexError `TOO_LARGE` for a key of more than `keyBytes`
  */
 export function keysOfRows(
   { rows, columns: all }: RelationBatch,
   columns: readonly ColumnDefinition[],
-  first: number,
+  numbers: number | Uint32Array,
 ): RowKeys {
   const parts = columns.flatMap((column) => {
     const values = all.get(column.name)
     return values === undefined ? [] : [{ column, values }]
   })
   const live = rowsWithKeys(parts, rows)
-  const payloads = { bytes: asBytes(live.map((row) => first + row)), width: 4 }
+  const numberOf = (row: number) => (typeof numbers === 'number' ? numbers + row : numbers[row])
+  const payloads = { bytes: asBytes(live.map(numberOf)), width: 4 }
   const [part] = parts
   if (parts.length > 1) return { keys: checked(tupleKeys(parts, live), columns), payloads }
   if (part.column.type === 'string')
@@ -137,7 +139,7 @@ function checked(keys: CutColumn, columns: readonly ColumnDefinition[]): CutColu
 const FILL_ROWS = 2 ** 18
 
 /** Reads rows from a place on; fewer than asked for where a reply would be too large, none past the end. */
-type ReadColumns = (names: readonly string[], from: number, limit: number) => Promise<RelationBatch>
+type ReadColumns = (names: readonly string[], from: number, limit: number) => Promise<NumberedRows>
 
 /** Puts all rows that a relation has into an empty structure of an index over its columns. */
 export async function fillIndex(
@@ -149,13 +151,13 @@ export async function fillIndex(
   const columns = columnsOf(relation, definition)
   const names = columns.map(({ name }) => name)
   for (let from = 0; ; ) {
-    const batch = await read(names, from, FILL_ROWS)
+    const { batch, numbers, next } = await read(names, from, FILL_ROWS)
     if (batch.rows === 0) break
-    const rows = keysOfRows(batch, columns, from)
+    const rows = keysOfRows(batch, columns, numbers)
     const prepared = await structure.prepare({ ops: WriteOp.insert, ...rows, goesOn: true })
     prepared.apply()
     await structure.compactIfWorthwhile({ inBackground: false, goesOn: true })
-    from += batch.rows
+    from = next
   }
   await structure.compactIfWorthwhile()
 }
@@ -190,7 +192,11 @@ export async function prepareIndexes(
   }
 }
 
-function columnsOf({ columns }: RelationDefinition, { of }: IndexDefinition): readonly ColumnDefinition[] {
+/** The columns that an index is over. */
+export function columnsOf(
+  { columns }: RelationDefinition,
+  { of }: IndexDefinition,
+): readonly ColumnDefinition[] {
   const names = of?.columns ?? []
   return names.flatMap((name) => columns.filter((column) => column.name === name))
 }

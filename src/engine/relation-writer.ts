@@ -1,4 +1,4 @@
-import type { PreparedAppend, StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
+import type { PreparedChange, StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
 import type { WriteOutcome } from '../../persistence/log/write-outcomes.js'
 import type { Store } from '../../persistence/store.js'
 import { toWarpdexError } from '../../protocol/errors.js'
@@ -16,7 +16,7 @@ export interface PendingAppend extends IdentifiedWrite {
 type PrepareAll = (batches: readonly RelationBatch[]) => Promise<ReadyAppends>
 
 /** Makes room in the indexes over columns of the relation, for rows from that number on. */
-type PrepareIndexes = (batches: readonly RelationBatch[], first: number) => Promise<readonly PreparedAppend[]>
+type PrepareIndexes = (batches: readonly RelationBatch[], first: number) => Promise<readonly PreparedChange[]>
 
 /** Told of the bytes of each log record, of how many appends are in it, and how long it took until it was synced. */
 type OnLogged = (bytes: number, appends: number, milliseconds: number) => void
@@ -124,7 +124,7 @@ function placesOf(batches: readonly RelationBatch[], rows: number): AppendedRows
 }
 
 /** Once it is logged an append counts, so that a failure here means a rebuild and not an error for its writers. */
-function applied(prepared: readonly PreparedAppend[]): boolean {
+function applied(prepared: readonly PreparedChange[]): boolean {
   try {
     for (const each of prepared) each.apply()
     return true

@@ -9,6 +9,8 @@ import type { ConstantList } from '../../protocol/query/constant-lists.js'
 import type { QueryExplanation } from '../../protocol/query/explanation.js'
 import { type Keep, type KeptRelation, keptColumns } from '../../protocol/query/keep.js'
 import { inputsOf, type TypedNode } from '../../protocol/query/typed.js'
+import type { RelationDefinition } from '../../protocol/relation.js'
+import { checkChange, type FoundRows, findRows, type RowChange } from './changed-rows.js'
 import { execute } from './execute.js'
 import { explain } from './explain.js'
 import { pruneColumns } from './prune-columns.js'
@@ -42,6 +44,8 @@ interface Asked extends Pick<RunOptions, 'isTimed' | 'maySee'> {
   readonly query: unknown
   readonly reader: QueryReader
   readonly lists: readonly ConstantList[] | undefined
+  /** The relation that it is on, where whoever asks holds that. */
+  readonly held?: DeviceRelation | undefined
 }
 
 /** What is done with a query when there is room for it, and done anew where there turns out to be too little. */
@@ -216,6 +220,22 @@ export class Queries {
     })
   }
 
+  /**
+   * Finds the rows of a relation that are to be changed. Whoever asks holds the relation.
+   * @param old names of columns whose old values are needed
+   */
+  async rowsToChange(
+    definition: RelationDefinition,
+    held: DeviceRelation,
+    change: RowChange,
+    reader: QueryReader,
+    old: readonly string[],
+  ): Promise<FoundRows> {
+    const checked = checkChange(change, definition, old)
+    const asked = { query: undefined, reader, lists: undefined, held }
+    return this.#carryOut(asked, checked.node, new QueryCursor(), (run) => findRows(run, checked))
+  }
+
   #check({ query, reader, lists }: Asked): TypedNode {
     const schemaOf = (relation: string) => {
       reader.authorise?.(relation)
@@ -237,7 +257,7 @@ export class Queries {
     }
     this.#running.add(cursor)
     try {
-      for (let checked = node; ; checked = this.#check(asked)) {
+      for (let checked = node; ; checked = asked.held === undefined ? this.#check(asked) : node) {
         try {
           return await this.#withRun(checked, { ...asked, refuse }, share, task)
         } catch (error) {
@@ -255,7 +275,7 @@ export class Queries {
 
   #withRun<T>(
     node: TypedNode,
-    { reader, isTimed, maySee, refuse }: Asked & { readonly refuse: () => void },
+    { reader, isTimed, maySee, held, refuse }: Asked & { readonly refuse: () => void },
     share: QueryShare,
     task: Task<T>,
   ): Promise<T> {
@@ -278,7 +298,9 @@ export class Queries {
         scratch.end()
       }
     }
-    return this.#host.useRelations(relationsOf(node), withRelations, reader)
+    const names = relationsOf(node)
+    if (held !== undefined) return withRelations(new Map(names.map((name) => [name, held])))
+    return this.#host.useRelations(names, withRelations, reader)
   }
 
   #opened(number: number, { owner }: QueryReader): OpenCursor {

@@ -10,6 +10,8 @@ export interface RowNumbers {
   readonly outer: boolean
   /** Whether each is greater than the one before, so that rows stay in their order and none is there twice. */
   readonly ascending?: boolean
+  /** Whether these are all live rows of a relation, and its columns those that they number. */
+  readonly areAllLive?: boolean
 }
 
 /** Columns at given rows (`fetch.wesl`): what late materialisation ends with. */

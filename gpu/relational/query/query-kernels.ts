@@ -5,6 +5,7 @@ import { Joins } from '../joins/joins.js'
 import { ColumnMeasurer } from '../order/column-facts.js'
 import { GroupStarts } from '../order/row-groups.js'
 import { Selections } from '../selection/selections.js'
+import { LiveRowKernels } from '../stored/live-rows.js'
 import { AppendBits } from './append-bits.js'
 import { Fetch } from './fetch.js'
 
@@ -19,6 +20,7 @@ export class QueryKernels {
   readonly appendBits: AppendBits
   readonly joins: Joins
   readonly selections: Selections
+  readonly liveRows: LiveRowKernels
 
   private constructor(device: Device, primitives: Primitives) {
     this.primitives = primitives
@@ -29,6 +31,7 @@ export class QueryKernels {
     this.appendBits = new AppendBits(device)
     this.joins = new Joins(device, primitives)
     this.selections = new Selections(device)
+    this.liveRows = new LiveRowKernels(device)
   }
 
   /**

@@ -29,8 +29,16 @@ export class Table {
     this.order = order
   }
 
-  static ofRelation({ rows, columns }: DeviceRelation): Table {
+  /** All columns of a relation, with the rows that were deleted. */
+  static ofRelation({ rows, columns }: Pick<DeviceRelation, 'rows' | 'columns'>): Table {
     return Table.ofColumns(rows, [...columns.values()])
+  }
+
+  /** The same without these. */
+  static ofLiveRows(work: DeviceWork, relation: DeviceRelation): Table {
+    const { rows, live } = relation
+    const all = Table.ofRelation(relation)
+    return live === undefined ? all : all.pick(work, work.kernels.liveRows.list(work, live, rows), live.count)
   }
 
   static ofColumns(rows: number, columns: readonly QueryColumn[]): Table {

@@ -2,9 +2,10 @@ import { asBytes } from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { type ColumnDefinition, columnWords } from '../../../protocol/relation.js'
 import type { RelationBatch } from '../../../protocol/relation-batch.js'
+import { type RemovedRows, WORD_ROWS } from '../../../protocol/removed-rows.js'
 import type { Device } from '../../device/device.js'
 import type { ImagePart, RegionStats, StructureImage } from '../../index-structure.js'
-import { copiedParts, hostPart, type ReadPart } from '../../memory/image-parts.js'
+import { copiedParts, fillRegion, hostPart, type ReadPart } from '../../memory/image-parts.js'
 import { hostParts } from '../../memory/page-out.js'
 import type { PageRun } from '../../memory/page-run.js'
 import type { Region } from '../../memory/region.js'
@@ -14,23 +15,29 @@ import { AppendBits } from '../query/append-bits.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { Table } from '../query/table.js'
 import { SampleKeeper } from '../relation-sample.js'
+import { LiveBits, liveRegion } from './live-rows.js'
 import { Recode } from './recode.js'
 import { columnFromImage } from './restore-column.js'
 import { type ColumnKernels, type PreparedValues, StoredColumn } from './stored-column.js'
 
 /** Raised whenever the parts of an image change. */
 const LAYOUT_VERSION = 1
+/** That of an image which also tells which rows are live. */
+const LIVE_LAYOUT_VERSION = 2
 
-/** Batches whose memory is made sure of, but which have changed nothing yet. */
-export interface PreparedAppend {
-  /** Adds the rows: whatever is submitted after this returns sees all of them. */
+/** Changes whose memory is made sure of, but which have changed nothing yet. */
+export interface PreparedChange {
+  /** Makes them: whatever is submitted after this returns sees all of them. */
   apply(): void
-  /** Gives the batches up without a trace. */
+  /** Gives them up without a trace. */
   discard(): void
 }
 
 export interface RelationFigures {
+  /** Rows that were not deleted. */
   readonly rows: number
+  /** Deleted rows, which take their place still; absent where none was deleted. */
+  readonly deletedRows?: number
   /** Bytes of device memory that the relation owns. */
   readonly deviceBytes: number
   /** Bytes of it that hold values; the rest is room to grow. */
@@ -46,13 +53,17 @@ export class StoredRelation {
   readonly #columns: readonly StoredColumn[]
   readonly #sample = new SampleKeeper()
   readonly #facts: KeptFacts = new Map()
+  readonly #appendBits: AppendBits
+  /** From the first deletion on. */
+  #live: LiveBits | undefined
   /** Nothing of it goes on beside requests. */
   readonly background = undefined
   readonly derivedBytes = 0
 
-  private constructor(device: Device, columns: readonly StoredColumn[]) {
+  private constructor(device: Device, columns: readonly StoredColumn[], { appendBits }: ColumnKernels) {
     this.#device = device
     this.#columns = columns
+    this.#appendBits = appendBits
   }
 
   /**
@@ -61,7 +72,9 @@ export class StoredRelation {
    */
   static async create(device: Device, definitions: readonly ColumnDefinition[]): Promise<StoredRelation> {
     const kernels = kernelsOf(device)
-    return StoredRelation.#of(device, definitions, (column) => StoredColumn.create(device, column, kernels))
+    return StoredRelation.#of(device, definitions, kernels, (column) =>
+      StoredColumn.create(device, column, kernels),
+    )
   }
 
   /**
@@ -74,60 +87,85 @@ export class StoredRelation {
     meta: StructureImage['meta'],
     readPart: ReadPart,
   ): Promise<StoredRelation> {
-    if (meta.layout !== LAYOUT_VERSION) {
-      const message = `the image has layout ${meta.layout}; this version reads ${LAYOUT_VERSION}`
+    if (meta.layout !== LAYOUT_VERSION && meta.layout !== LIVE_LAYOUT_VERSION) {
+      const message = `the image has layout ${meta.layout}; this version reads those up to ${LIVE_LAYOUT_VERSION}`
       throw new WarpdexError('DAMAGED_FILE', message)
     }
     const kernels = kernelsOf(device)
-    return StoredRelation.#of(device, definitions, (column, i) =>
+    const restored = await StoredRelation.#of(device, definitions, kernels, (column, i) =>
       columnFromImage(device, column, kernels, { meta, number: i, readPart }),
     )
+    try {
+      if (meta.layout === LIVE_LAYOUT_VERSION) await restored.#restoreLive(Number(meta.deleted), readPart)
+      return restored
+    } catch (error) {
+      restored.destroy()
+      throw error
+    }
+  }
+
+  async #restoreLive(deleted: number, readPart: ReadPart): Promise<void> {
+    const region = await liveRegion(this.#device, this.rows)
+    this.#live = new LiveBits(this.#device, region, this.#appendBits, deleted)
+    await fillRegion(this.#device, region, Math.ceil(this.rows / WORD_ROWS), readPart('live'))
+    await this.#device.compiled()
   }
 
   static async #of(
     device: Device,
     definitions: readonly ColumnDefinition[],
+    kernels: ColumnKernels,
     make: (definition: ColumnDefinition, number: number) => Promise<StoredColumn>,
   ): Promise<StoredRelation> {
     const columns: StoredColumn[] = []
     try {
       for (const [i, definition] of definitions.entries()) columns.push(await make(definition, i))
       await device.compiled()
-      return new StoredRelation(device, columns)
+      return new StoredRelation(device, columns, kernels)
     } catch (error) {
       for (const column of columns) column.destroy()
       throw error
     }
   }
 
+  /** Those that were deleted included. */
   get rows(): number {
     return this.#columns[0].rows
   }
 
   /**
-   * Its columns as they are now: they change with the next append.
+   * Its columns as they are now: they change with the next append or deletion.
    * @throws WarpdexError `DEVICE_LOST` once its device is, so that nobody looks for its columns on the next one
    */
   get relation(): DeviceRelation {
     this.#device.check()
     const columns = this.#columns.map((column) => [column.definition.name, column.data] as const)
-    return { rows: this.rows, columns: new Map(columns), sample: this.#sample, facts: this.#facts }
+    const live = this.#live && {
+      bits: this.#live.region.buffer,
+      count: this.rows - this.#live.dead,
+    }
+    return { rows: this.rows, live, columns: new Map(columns), sample: this.#sample, facts: this.#facts }
   }
 
   /**
    * Makes room for batches, which `settleBatch` must have settled, one after the other.
+   * @param removed rows that are there, and go when those of the batches come
    * @throws WarpdexError `OUT_OF_DEVICE_MEMORY`, `TOO_LARGE`, with nothing changed
    */
-  async prepare(batches: readonly RelationBatch[]): Promise<PreparedAppend> {
+  async prepare(batches: readonly RelationBatch[], removed?: RemovedRows): Promise<PreparedChange> {
     const rows = batches.reduce((sum, batch) => sum + batch.rows, 0)
-    const isTight = this.#requireRoom(rows)
+    const isTight = this.#requireRoom(rows, removed !== undefined)
     const prepared: { readonly column: StoredColumn; readonly values: PreparedValues }[] = []
     const scratch = this.#device.scratch()
+    let live = this.#live
     const discard = () => {
       for (const { column, values } of prepared) column.discard(values)
+      if (live !== this.#live) live?.region.destroy()
       scratch.release()
     }
     try {
+      if (removed !== undefined) live ??= await this.#newLive(rows)
+      await live?.reserve(this.rows + rows)
       for (const column of this.#columns) {
         prepared.push({ column, values: await column.prepare(batches, isTight, scratch) })
       }
@@ -139,6 +177,10 @@ export class StoredRelation {
       discard,
       apply: () => {
         const recorder = this.#device.record()
+        if (live !== this.#live) live?.append(recorder, 0, this.rows)
+        this.#live = live
+        if (removed !== undefined) live?.remove(recorder, scratch, removed)
+        if (rows > 0) live?.append(recorder, this.rows, rows)
         for (const { column, values } of prepared) column.apply(values, recorder, scratch)
         if (prepared.some(({ values }) => values.strings?.moved !== undefined)) this.#sample.forget()
         this.#facts.clear()
@@ -146,6 +188,13 @@ export class StoredRelation {
         scratch.release()
       },
     }
+  }
+
+  async #newLive(added: number): Promise<LiveBits> {
+    const region = await liveRegion(this.#device, this.rows + added)
+    const live = new LiveBits(this.#device, region, this.#appendBits, 0)
+    await this.#device.compiled()
+    return live
   }
 
   /**
@@ -182,7 +231,12 @@ export class StoredRelation {
   }
 
   #imageOf(parts: readonly ImagePart[]): StructureImage {
-    const meta: Record<string, number | boolean> = { layout: LAYOUT_VERSION, rows: this.rows }
+    const meta: Record<string, number | boolean> = {
+      ...(this.#live === undefined
+        ? { layout: LAYOUT_VERSION }
+        : { layout: LIVE_LAYOUT_VERSION, deleted: this.#live.dead }),
+      rows: this.rows,
+    }
     const strings: ImagePart[] = []
     this.#columns.forEach((column, i) => {
       meta[`${i}.nulls`] = column.data.validity !== undefined
@@ -208,13 +262,19 @@ export class StoredRelation {
         return { role: `${role} of ${definition.name}`, bytes, usedBytes, garbageBytes: 0 }
       }),
     )
+    if (this.#live !== undefined) {
+      const { bytes, usedBytes } = this.#live.region
+      regions.push({ role: 'live rows', bytes, usedBytes, garbageBytes: 0 })
+    }
     const stringBytes = this.#columns.reduce(
       (sum, { strings }) =>
         sum + (strings === undefined ? 0 : strings.bytes.byteLength + strings.offsets.byteLength),
       0,
     )
+    const dead = this.#live?.dead ?? 0
     return {
-      rows: this.rows,
+      rows: this.rows - dead,
+      ...(this.#live === undefined ? {} : { deletedRows: dead }),
       deviceBytes: this.deviceBytes,
       usedBytes: regions.reduce((sum, { usedBytes }) => sum + usedBytes, 0),
       stringBytes,
@@ -224,13 +284,14 @@ export class StoredRelation {
 
   destroy(): void {
     for (const column of this.#columns) column.destroy()
+    this.#live?.region.destroy()
   }
 
   /**
    * Each column must be bound as a whole, and all together are one structure.
    * @returns whether there is no room to grow beyond what these rows need
    */
-  #requireRoom(added: number): boolean {
+  #requireRoom(added: number, removes = false): boolean {
     const rows = this.rows + added
     const { regionBytes, structureBytes } = this.#device
     const widest = Math.max(...this.#columns.map(({ definition }) => columnWords(definition.type) * 4))
@@ -241,20 +302,23 @@ export class StoredRelation {
         `the relation would have ${rows} rows; with a column of ${widest} bytes a value this device holds ${most}`,
       )
     }
-    const least = this.#columns.reduce((sum, column) => sum + column.bytesWith(added, true), 0)
+    const isPartial = removes || this.#live !== undefined
+    const live = isPartial ? this.#device.bytesOfPages(4 * Math.ceil(rows / WORD_ROWS)) : 0
+    const least = this.#columns.reduce((sum, column) => sum + column.bytesWith(added, true), live)
     if (least > structureBytes) {
       throw new WarpdexError(
         'OUT_OF_DEVICE_MEMORY',
         `the relation would need ${least} bytes of device memory; ${structureBytes} are allowed`,
       )
     }
-    return this.#columns.reduce((sum, column) => sum + column.bytesWith(added, false), 0) > structureBytes
+    return this.#columns.reduce((sum, column) => sum + column.bytesWith(added, false), live) > structureBytes
   }
 
   #namedRegions(): (readonly [string, Region])[] {
-    return this.#columns.flatMap(({ regions }, i) =>
+    const named = this.#columns.flatMap(({ regions }, i) =>
       regions.map(([role, region]) => [`${i}.${role}`, region] as const),
     )
+    return this.#live === undefined ? named : [...named, ['live', this.#live.region] as const]
   }
 }
 

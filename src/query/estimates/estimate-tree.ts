@@ -31,8 +31,11 @@ function estimateNode(
   run: EstimatedRun,
 ): NodeEstimate {
   switch (node.op) {
-    case 'scan':
-      return estimateTable(run, Table.ofRelation(run.relation(node.relation)).choose(node.kept))
+    case 'scan': {
+      const { rows, live, columns } = run.relation(node.relation)
+      const table = Table.ofRelation({ rows: live?.count ?? rows, columns })
+      return estimateTable(run, table.choose(node.kept))
+    }
     case 'where':
       return estimateWhere(node, estimate(node.input))
     case 'project': {

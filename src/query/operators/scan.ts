@@ -6,5 +6,5 @@ import type { Tables } from './tables.js'
 /** The columns of a relation that a query reads. */
 export async function* scan(run: QueryRun, node: NodeOf<'scan'>): Tables {
   const relation = run.relation(node.relation)
-  yield await run.step(node, [], () => Table.ofRelation(relation).choose(node.kept))
+  yield await run.step(node, [], () => Table.ofLiveRows(run.work, relation).choose(node.kept))
 }

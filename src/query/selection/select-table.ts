@@ -6,6 +6,7 @@ import {
   type SelectionCosts,
   type SelectionOutput,
 } from '../../../gpu/relational/selection/selection-types.js'
+import type { StartRows } from '../../../gpu/relational/selection/selections.js'
 import type { NodeOf } from '../../../protocol/query/typed.js'
 import { type Normalised, normalise } from '../conditions/normalise.js'
 import { domainOf, estimatedColumns, readSamples } from '../estimates/sampled-columns.js'
@@ -40,19 +41,44 @@ export async function selectTable(
   const { device } = run.work
   const costs = device.selectionCosts ?? defaultCosts(device.facts.software)
   const names = node.input.columns.map(({ name }) => name)
-  const outputs = outputsOf(table, node.kept, reading)
-  const selection = { run, table, normalised, costs, outputs }
+  const { whole, start } = wholeOf(run, table)
+  const outputs = outputsOf(whole, node.kept, reading)
+  const selection = { run, table: whole, start, normalised, costs, outputs }
   const branchFree = branchFreePlan(normalised.conditions, domains, table.rows, costs)
   const { output, selected, ...ran } =
     branchFree === undefined ? await planned(selection) : await unplanned(selection, branchFree)
   run.figures(node).selections.add({ ...ran, output, domains, names, left: selected.left })
-  return tableOf(run, given, output, selected)
+  const from = whole === table ? given : whole.choose(node.kept)
+  return selected.count === given.rows && output.kind !== 'columns'
+    ? given
+    : tableOf(run, from, output, selected)
+}
+
+/**
+ * The table of all rows of a relation and its live rows to start from, where a table is just these: columns are read at numbers of rows then, and not
+ * gathered before. Else the table itself.
+ */
+function wholeOf(run: QueryRun, table: Table): { readonly whole: Table; readonly start?: StartRows } {
+  const [first] = table.columns
+  const relation = first && run.originOf(first.source)?.relation
+  const live = first?.rows
+  const isLive = table.columns.every(({ source, rows }) => {
+    return rows === live && run.originOf(source)?.relation === relation
+  })
+  if (relation === undefined || live?.areAllLive !== true || !isLive) return { whole: table }
+  const whole = Table.ofColumns(
+    relation.rows,
+    table.columns.map(({ source }) => source),
+  )
+  return { whole, start: { buffer: live.buffer, count: table.rows } }
 }
 
 /** What is selected from, and into which forms. */
 interface Selection {
   readonly run: QueryRun
   readonly table: Table
+  /** Those of its rows that are selected from; all of them unless given. */
+  readonly start: StartRows | undefined
   readonly normalised: Extract<Normalised, { kind: 'all' }>
   readonly costs: SelectionCosts
   readonly outputs: Outputs
@@ -73,10 +99,10 @@ function outputsOf(table: Table, kept: readonly number[], reading: Reading): Out
   }
 }
 
-function taskOf({ run, table, normalised, costs }: Selection, output: SelectionOutput): SelectionTask {
+function taskOf({ run, table, start, normalised, costs }: Selection, output: SelectionOutput): SelectionTask {
   const asked = new Set(normalised.conditions.flatMap(columnsOf))
   return {
-    rows: table.rows,
+    ...(start === undefined ? { rows: table.rows } : { rows: start.count, listedOf: table.rows }),
     columns: estimatedColumns(run, table, asked),
     output,
     costs,
@@ -84,22 +110,22 @@ function taskOf({ run, table, normalised, costs }: Selection, output: SelectionO
 }
 
 async function unplanned(selection: Selection, plan: RunnablePlan) {
-  const { run, table, outputs } = selection
+  const { run, table, start, outputs } = selection
   const output = outputs.columns ?? outputs.rows
-  const selected = await runPlan(run.work, table, output, plan)
+  const selected = await runPlan(run.work, table, output, plan, start)
   const estimate = () => estimatePlan(plan, taskOf(selection, output))
-  return { output, selected, plan, estimate, rows: table.rows }
+  return { output, selected, plan, estimate, rows: start?.count ?? table.rows }
 }
 
 async function planned(selection: Selection) {
-  const { run, table, normalised } = selection
+  const { run, table, start, normalised } = selection
   await readSamples(run, table, new Set(normalised.conditions.flatMap(columnsOf)))
   const { task, chosen } = cheapest(selection)
   const estimate = () => chosen
   const byIndex = await selectByIndex(run, table, normalised, task, chosen)
-  if (byIndex !== undefined) return { ...byIndex, plan: byIndex.use.rest, estimate, rows: table.rows }
-  const selected = await runPlan(run.work, table, task.output, chosen)
-  return { output: task.output, selected, plan: chosen, estimate, rows: table.rows }
+  if (byIndex !== undefined) return { ...byIndex, plan: byIndex.use.rest, estimate, rows: task.rows }
+  const selected = await runPlan(run.work, table, task.output, chosen, start)
+  return { output: task.output, selected, plan: chosen, estimate, rows: task.rows }
 }
 
 function cheapest(selection: Selection): { readonly task: SelectionTask; readonly chosen: ChosenPlan } {
@@ -131,7 +157,6 @@ function tableOf(run: QueryRun, given: Table, output: SelectionOutput, selected:
     for (const [i, column] of columns.entries()) run.work.facts.draw(column, given.columns[i]!)
     return Table.ofColumns(count, columns).ordered(given.order)
   }
-  if (count === given.rows) return given
   return rows === undefined
     ? new Table(count, [])
     : given.pick(run.work, { buffer: rows, outer: false, ascending: true }, count)

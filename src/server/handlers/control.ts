@@ -67,8 +67,10 @@ const HANDLERS: ControlHandlers<EngineOp> = {
   },
   readRelation: async (engine, request, { call }) => {
     const relation = engine.readableRelation(request.relation)
-    const { columns, batch, total } = await relation.read(request, call)
-    return { fields: { columns, rows: batch.rows, total }, sections: sectionsOfBatch(batch, columns) }
+    const { columns, batch, total, next } = await relation.read(request, call)
+    const { rows } = batch
+    const fields = { columns, rows, total, ...(next !== request.from + rows && { next }) }
+    return { fields, sections: sectionsOfBatch(batch, columns) }
   },
   openVersion: async (engine, { version, seconds }, context) => {
     engine.openVersion(versionIdOf(version, context), seconds)

@@ -1,0 +1,226 @@
+import t, { type Test } from 'tap'
+import { Device } from '../../../gpu/device/device.js'
+import type { Expression } from '../../../protocol/query/tree.js'
+import { unpackColumn } from '../../../protocol/relation-values.js'
+import type { Engine } from '../../../src/engine/index.js'
+import { prefixTrees } from '../../../src/engine/structures.js'
+import { Random, seedOfRun } from '../../random.js'
+import { reads } from '../../reads.js'
+import { appendRelation, appendRows } from '../query/append-relation.js'
+import { RandomTrees } from '../query/fuzz/random-tree.js'
+import { type Cell, type HostRelation, hostRelation, rowsOf } from '../query/host-relation.js'
+import { QueryBed } from '../query/query-bed.js'
+import { randomRelation } from '../query/relations.js'
+import { openEngine, u32, values } from './open-engine.js'
+
+const READER = { cancelled: false }
+const EMPTY = randomRelation(new Random(1), 'r', 0)
+const NAMES = EMPTY.columns.map(({ name }) => name)
+
+/** Rows in a plain array, under the numbers that they must have. */
+class Model {
+  readonly rows = new Map<number, Cell[]>()
+  next = 0
+  ids = 0
+
+  add(rows: readonly Cell[][]): void {
+    for (const row of rows) this.rows.set(this.next++, row)
+  }
+
+  change(where: Where, set?: Update): number {
+    const found = [...this.rows].filter(([, row]) => where.holds(row))
+    for (const [number] of found) this.rows.delete(number)
+    if (set !== undefined) this.add(found.map(([, row]) => set.apply(row)))
+    return found.length
+  }
+
+  relation(): HostRelation {
+    const rows = [...this.rows.values()]
+    return hostRelation(
+      'r',
+      EMPTY.columns.map((column, i) => ({ ...column, cells: rows.map((row) => row[i]!) })),
+    )
+  }
+}
+
+interface Where {
+  readonly tree: Expression
+  holds(row: readonly Cell[]): boolean
+}
+
+interface Update {
+  readonly tree: Readonly<Record<string, Expression>>
+  apply(row: readonly Cell[]): Cell[]
+}
+
+const at = (name: string) => NAMES.indexOf(name)
+const col = (column: string): Expression => ({ column })
+
+function randomWhere(random: Random, ids: number): Where {
+  const one = random.below(20)
+  const id = random.below(ids + 1)
+  return random.pick<Where>([
+    { tree: { op: '=', args: [col('u'), { value: one }] }, holds: (row) => row[at('u')] === one },
+    {
+      tree: { op: '<', args: [col('ni'), { value: one - 15 }] },
+      holds: (row) => row[at('ni')] !== null && Number(row[at('ni')]) < one - 15,
+    },
+    {
+      tree: {
+        op: 'and',
+        args: [
+          { op: '>=', args: [col('id'), { value: id }] },
+          { op: '<', args: [col('id'), { value: id + 70 }] },
+        ],
+      },
+      holds: (row) => Number(row[at('id')]) >= id && Number(row[at('id')]) < id + 70,
+    },
+    { tree: { op: '=', args: [col('id'), { value: id }] }, holds: (row) => row[at('id')] === id },
+    { tree: { op: '=', args: [col('s'), { value: 'ab' }] }, holds: (row) => row[at('s')] === 'ab' },
+    {
+      tree: { op: 'startsWith', args: [col('ns')], text: 'PROMO' },
+      holds: (row) => String(row[at('ns')]).startsWith('PROMO'),
+    },
+    { tree: { op: 'isNull', args: [col('nil')] }, holds: (row) => row[at('nil')] === null },
+    {
+      tree: { op: 'in', args: [col('u'), { value: one }, { value: one + 2 }, { value: 3 }] },
+      holds: (row) => [one, one + 2, 3].includes(Number(row[at('u')])),
+    },
+    { tree: { op: '=', args: [col('u'), { value: 99 }] }, holds: () => false },
+    ...(random.chance(0.1) ? [{ tree: { value: true }, holds: () => true }] : []),
+  ])
+}
+
+function randomUpdate(random: Random): Update {
+  const one = random.below(20)
+  const word = random.pick(['new', 'ab', 'zz'])
+  const withCells = (row: readonly Cell[], cells: Readonly<Record<string, Cell>>) =>
+    row.map((cell, i) => (Object.hasOwn(cells, NAMES[i]!) ? cells[NAMES[i]!]! : cell))
+  return random.pick<Update>([
+    { tree: { u: { value: one } }, apply: (row) => withCells(row, { u: one }) },
+    {
+      tree: { s: { value: word }, nu: { value: null } },
+      apply: (row) => withCells(row, { s: word, nu: null }),
+    },
+    { tree: { ns: col('s') }, apply: (row) => withCells(row, { ns: row[at('s')]! }) },
+    {
+      tree: {
+        i: { op: 'cast', args: [{ op: '+', args: [col('i'), { value: 1 }] }], type: 'i32' },
+        nil: { op: '-', args: [col('i'), { value: 2 }] },
+      },
+      apply: (row) => withCells(row, { i: Number(row[at('i')]) + 1, nil: BigInt(Number(row[at('i')]) - 2) }),
+    },
+  ])
+}
+
+/** What is read is what the model has: by numbers, by a query, by indexes. */
+async function compareRows(t: Test, engine: Engine, model: Model): Promise<void> {
+  const wanted = [...model.rows.values()]
+  const numbers = [...model.rows.keys()]
+  const read: Cell[][] = []
+  let step = await engine.queries.start({ op: 'scan', relation: 'r' }, READER)
+  for (;;) {
+    read.push(...rowsOf([step.batch]))
+    const { cursor } = step
+    if (!step.more || cursor === undefined) break
+    step = { ...(await engine.queries.next(cursor, READER)), cursor }
+  }
+  t.same(read, wanted, 'a scan')
+  const relation = engine.relation('r')
+  const pages: Cell[][] = []
+  for (let from = 0; ; ) {
+    const { batch, columns, total, next } = await relation.read({ columns: [], from, limit: 50 })
+    const cells = columns.map(({ name, type }) => unpackColumn(batch.columns.get(name)!, type))
+    for (let row = 0; row < batch.rows; row++) pages.push(cells.map((column) => column[row]!))
+    from = next
+    if (from >= total || batch.rows === 0) break
+  }
+  t.same(pages, wanted, 'a read')
+  t.equal(relation.stats().rows, wanted.length)
+  const keys = Array.from({ length: 23 }, (_, u) => u)
+  const { payloads } = await reads(engine.index('by u')).getAll(u32(...keys))
+  const rows = numbers.filter((_, i) => Number(wanted[i]![at('u')]) < 23)
+  const byKey = rows.sort((a, b) => Number(model.rows.get(a)![at('u')]) - Number(model.rows.get(b)![at('u')]))
+  t.same(values(payloads), byKey, 'rows of all keys')
+}
+
+async function runProgram(t: Test, random: Random, steps: number): Promise<void> {
+  let device = await Device.open('software')
+  const directory = t.testdir()
+  const open = () =>
+    openEngine(t, {
+      directory,
+      structures: prefixTrees,
+      openDevice: async () => {
+        device = await Device.open('software')
+        return device
+      },
+    })
+  let engine = await open()
+  const model = new Model()
+  await appendRelation(engine, EMPTY)
+  await engine.createRelationIndex({ name: 'by u', relation: 'r', columns: ['u'] })
+  const append = async (rows: number) => {
+    const { columns } = randomRelation(random, 'r', rows)
+    const first = model.ids
+    model.ids += rows
+    const own = columns.map((column) =>
+      column.name === 'id' ? { ...column, cells: column.cells.map((cell) => Number(cell) + first) } : column,
+    )
+    await appendRows(engine, hostRelation('r', own))
+    model.add(Array.from({ length: rows }, (_, row) => own.map(({ cells }) => cells[row]!)))
+  }
+  await append(150)
+  let writes = 0
+  for (let step = 0; step < steps; step++) {
+    const kind = random.below(12)
+    if (kind < 3) await append(1 + random.below(90))
+    else if (kind < 6) {
+      const where = randomWhere(random, model.ids)
+      const { deleted } = await engine.changeRows('r', { where: where.tree }, READER)
+      t.equal(deleted, model.change(where), JSON.stringify(where.tree))
+    } else if (kind < 9) {
+      const where = randomWhere(random, model.ids)
+      const set = randomUpdate(random)
+      const id = { client: 'c', number: ++writes }
+      const change = { where: where.tree, set: set.tree }
+      const changed = await engine.changeRows('r', change, READER, id)
+      const first = model.next
+      const rows = model.change(where, set)
+      const appended = rows === 0 ? undefined : { first, rows }
+      t.same(changed, { deleted: rows, appended }, JSON.stringify(change))
+      t.same(await engine.changeRows('r', change, READER, id), changed, 'a repeat is answered as the first')
+    } else if (kind === 9) await engine.relation('r').snapshot()
+    else if (kind === 10) {
+      await engine.close()
+      engine = await open()
+    } else {
+      device.gpu.destroy()
+      await device.lost
+    }
+    if (random.chance(0.3)) await compareRows(t, engine, model)
+  }
+  await compareRows(t, engine, model)
+  await compareQueries(t, engine, model, random)
+}
+
+/** Queries of any kind give what DuckDB gives of the rows that are left. */
+async function compareQueries(t: Test, engine: Engine, model: Model, random: Random): Promise<void> {
+  const other = randomRelation(random, 'q', 30)
+  await appendRelation(engine, other)
+  const relations = [model.relation(), other]
+  const bed = await QueryBed.over(engine.queries, relations)
+  const trees = new RandomTrees(random, relations)
+  for (let i = 0; i < 15; i++) {
+    const { tree, sql, ordered } = trees.query(1 + random.below(3))
+    const { difference, rows } = await bed.compare(tree, sql, ordered)
+    t.equal(difference, undefined, `${rows} rows${difference === undefined ? '' : ` of ${sql}`}`)
+  }
+  bed.close()
+}
+
+const seed = seedOfRun()
+t.comment(`TEST_SEED=${seed}`)
+t.test('rows that were appended, deleted and updated are those of a plain array', async (t) => {
+  await runProgram(t, new Random(seed), 40)
+})
