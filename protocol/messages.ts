@@ -56,6 +56,14 @@ const PARSERS = {
   }),
   listRelations: () => ({}),
   append: readAppend,
+  // Deletes the rows that satisfy a condition; with `set` others stand in their place. Both are checked when they are carried out.
+  changeRows: (r) => ({
+    relation: r.indexName('relation'),
+    where: r.value('where'),
+    set: r.value('set'),
+    lists: readLists(r),
+    writeId: r.optionalWhole('writeId'),
+  }),
   // Several writes and the conditions on which they are made, all or none.
   batch: (r) => ({ writeId: r.optionalWhole('writeId'), parts: readParts(r) }),
   readRelation: (r) => ({

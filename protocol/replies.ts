@@ -96,13 +96,18 @@ export interface ReplyFields {
   readonly createRelationIndex: { readonly definition: IndexDefinition; readonly created: boolean }
   readonly listRelations: { readonly relations: readonly RelationInfo[] }
   readonly append: AppendedRows
+  /** Rows that were deleted or updated; the updated ones lie from `first` on now. */
+  readonly changeRows: { readonly changed: number; readonly first?: number }
   /** Of each append, in their order. */
   readonly batch: { readonly appended: readonly AppendedRows[] }
   readonly readRelation: {
     readonly columns: readonly ColumnDefinition[]
-    /** Rows of the reply, and of the relation. */
+    /** Rows of the reply. */
     readonly rows: number
+    /** Numbers of rows that the relation has given, to those that were deleted too. */
     readonly total: number
+    /** The row number to go on from, where that is not the first one's and `rows`, since some were deleted. */
+    readonly next?: number
   }
   readonly snapshot: { readonly snapshots: readonly SnapshotInfo[] }
   readonly backup: BackupInfo

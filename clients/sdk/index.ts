@@ -86,7 +86,14 @@ export {
 } from './query/value.js'
 export type { RangeEntry, Ranges, RangesOptions, RangesPage } from './range-scan.js'
 export type { Index } from './remote-index.js'
-export type { ReadOptions, Relation, RelationRows, RowBatch } from './remote-relation.js'
+export type {
+  ReadOptions,
+  Relation,
+  RelationRows,
+  RowBatch,
+  RowFilter,
+  RowUpdate,
+} from './remote-relation.js'
 export type {
   Entries,
   GetAllResult,

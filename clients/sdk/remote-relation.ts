@@ -3,6 +3,7 @@ import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { encodeFrame, type Sections } from '../../protocol/frame.js'
 import { LIMITS } from '../../protocol/limits.js'
 import type { ControlOp } from '../../protocol/messages.js'
+import { packQuery } from '../../protocol/query/constant-lists.js'
 import type { ColumnDefinition, RelationDefinition } from '../../protocol/relation.js'
 import { type AppendedRows, batchBytes, type RelationBatch } from '../../protocol/relation-batch.js'
 import { batchFromReply, sectionsOfBatch } from '../../protocol/relation-sections.js'
@@ -13,7 +14,7 @@ import {
   type RelationValue,
   unpackColumn,
 } from '../../protocol/relation-values.js'
-import type { RelationStats } from '../../protocol/replies.js'
+import type { RelationStats, ReplyFields } from '../../protocol/replies.js'
 import { shown } from '../../protocol/shown.js'
 import type { TreeLayout } from '../../protocol/traversal.js'
 import type { KeyType } from '../../protocol/types.js'
@@ -25,6 +26,7 @@ import {
   type CallOptions,
   checkName,
   checkOptions,
+  type Kind,
   type Kinds,
   NUMBER,
   TEXTS,
@@ -33,6 +35,7 @@ import {
 import type { Connection } from './connection.js'
 import { COLUMN_BYTES } from './data-call.js'
 import { type CreateOptions, layoutOf, RELATION_INDEX_OPTIONS } from './options.js'
+import { expressionOf, type Operand, Value } from './query/value.js'
 import { RememberedAnswer } from './remembered-answer.js'
 import type { Index } from './remote-index.js'
 import type { Reply } from './reply.js'
@@ -47,6 +50,22 @@ export interface ReadOptions extends CallOptions {
   readonly from?: number | undefined
   /** Rows at most; all by default. */
   readonly limit?: number | undefined
+}
+
+/** Which rows are meant. */
+export interface RowFilter {
+  /** A condition over the columns. */
+  readonly where: Value
+}
+
+export interface RowUpdate extends RowFilter {
+  readonly set: Readonly<Record<string, Operand>>
+}
+
+const CONDITION: Kind = { is: (value) => value instanceof Value, right: "a condition, as col('id').eq(7)" }
+const NEW_VALUES: Kind = {
+  is: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  right: "new values by column, as { price: col('price').plus(1) }",
 }
 
 const READ_OPTIONS: Kinds<ReadOptions> = { columns: TEXTS, from: NUMBER, limit: NUMBER, ...CALL_OPTIONS }
@@ -100,6 +119,32 @@ export class Relation {
   async appendArrow(source: Table | RecordBatch, options: CallOptions = {}): Promise<AppendedRows> {
     checkOptions(options, CALL_OPTIONS, 'appendArrow')
     return this.#append((definition) => arrowInput(source, definition), options)
+  }
+
+  /**
+   * Deletes the rows for which a condition is true. The numbers of the others stay.
+   * @returns how many there were
+   */
+  async deleteRows(rows: RowFilter, options: CallOptions = {}): Promise<number> {
+    checkChange(rows, { where: CONDITION }, 'deleteRows')
+    checkOptions(options, CALL_OPTIONS, 'deleteRows')
+    return (await this.#change({ where: rows.where.expression }, options)).changed
+  }
+
+  /**
+   * Gives rows for which a condition is true other values. They move to the end: each gets a new number.
+   *
+   * @param update `set` has new values by column, as expressions over the old ones
+   * @returns where the rows are now
+   * @throws WarpdexError `TOO_LARGE` for more than `batchItems` rows
+   */
+  async updateRows(update: RowUpdate, options: CallOptions = {}): Promise<AppendedRows> {
+    checkChange(update, { where: CONDITION, set: NEW_VALUES }, 'updateRows')
+    checkOptions(options, CALL_OPTIONS, 'updateRows')
+    const values = Object.entries(update.set).map(([name, value]) => [name, expressionOf(value)] as const)
+    const change = { where: update.where.expression, set: Object.fromEntries(values) }
+    const { changed, first = 0 } = await this.#change(change, options)
+    return { first, rows: changed }
   }
 
   /** Rows to be added at the end by `Client.write`, together with other writes; they go out in one request. */
@@ -170,10 +215,10 @@ export class Relation {
     for (let left = limit; ; own = this.#connection.bounds(options, isOneCall)) {
       const fields = { columns: names, from, limit: Math.min(left, LIMITS.batchItems) }
       const reply = await this.#request('readRelation', fields, own)
-      const { rows, total, columns } = reply.fields
+      const { rows, total, columns, next = from + rows } = reply.fields
       const order = columns.map(({ name }) => name)
       yield read({ columns, batch: batchFromReply(order, rows, reply.sections) })
-      from += rows
+      from = next
       left -= rows
       if (rows === 0 || left === 0 || from >= total) return
     }
@@ -196,6 +241,13 @@ export class Relation {
       rows += appended.rows
     }
     return { first: first ?? 0, rows }
+  }
+
+  async #change(change: object, options: CallOptions): Promise<ReplyFields['changeRows']> {
+    const { fields, sections } = packQuery(change)
+    const { query, lists } = fields
+    const request = { ...(query as object), lists, writeId: this.#connection.newWriteId() }
+    return (await this.#request('changeRows', request, this.#connection.bounds(options), sections)).fields
   }
 
   async #stats(bounds: Bounds): Promise<RelationStats> {
@@ -228,6 +280,14 @@ function valuesOf({ columns, batch }: Page): RelationRows {
     return [name, unpackColumn(batch.columns.get(name) ?? NO_VALUES, type)] as const
   })
   return Object.fromEntries(values)
+}
+
+/** @throws WarpdexError `BAD_REQUEST`, also for what is missing: without a condition all rows would be meant */
+function checkChange<T extends object>(change: T, kinds: Kinds<T>, what: string): void {
+  checkOptions(change, kinds, what, 'field')
+  for (const name in kinds) {
+    if (change[name] === undefined) throw badRequest(`${what} needs "${name}", ${kinds[name].right}`)
+  }
 }
 
 const NO_VALUES = { values: new Uint8Array(0) }

@@ -31,7 +31,7 @@ export interface RowChange {
 
 /** A change that was checked. */
 export interface CheckedChange {
-  /** Gives the old values that are asked for, and behind them the new ones. */
+  /** Gives the old values that are asked for, behind them the new ones, and at last a column that is there as the relation has it. */
   readonly node: NodeOf<'project'>
   /** Names of columns whose old values are asked for. */
   readonly old: readonly string[]
@@ -89,9 +89,9 @@ export function checkChange(
   const values = [
     ...old.map((name) => columnAt(columns.findIndex((column) => column.name === name))),
     ...added.map(({ name }, i) => newValues.get(name) ?? columnAt(i)),
+    // The numbers of the rows come with a column, which need not be read.
+    columnAt(0),
   ]
-  // The numbers of the rows come with a column.
-  if (values.length === 0) values.push(columnAt(0))
   const given = values.map(({ type, nullable }, i) => ({ name: String(i), type, nullable }))
   const node = pruneColumns({ op: 'project', input, values, columns: given, path: 'set' })
   // Its columns may be fewer now, and it is what it was.
@@ -172,9 +172,10 @@ async function readPart(
   rows: number,
 ): Promise<ColumnValues[]> {
   const { work } = run
-  const given = await projected(work, table.slice(work, first, rows), node.values)
+  const values = node.values.slice(0, -1)
+  const given = await projected(work, table.slice(work, first, rows), values)
   run.watchFaults(node)
-  const sources = node.values.map((_, i) => given.dense(work, i))
+  const sources = values.map((_, i) => given.dense(work, i))
   return (await readValues(work, sources, 0, rows)).map((read) => ownValues(read, rows))
 }
 

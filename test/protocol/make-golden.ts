@@ -92,6 +92,14 @@ const controlRequests: Record<string, GoldenMessage> = {
     blob('1.strings', hex('Köln')),
     u32('1.offsets', 0, 5),
   ),
+  changeRows: control(
+    {
+      ...{ id: 18, op: 'changeRows', relation: 'r', lists: 1, writeId: 5 },
+      where: { op: 'in', args: [{ column: 'id' }], lists: [0] },
+      set: { name: { value: 'Köln' } },
+    },
+    { name: '0.values', type: 'i64', values: ['7', '8'] },
+  ),
   readRelation: control({ id: 8, op: 'readRelation', relation: 'r', columns: ['id'], from: 2, limit: 100 }),
   openVersion: control({ id: 16, op: 'openVersion', version: 3, seconds: 120 }),
   closeVersion: control({ id: 17, op: 'closeVersion', version: 3 }),
@@ -257,6 +265,7 @@ const replies: Record<string, GoldenMessage> = {
     { id: 18, ok: true, appended: [{ first: 5, rows: 3 }] },
     { name: 'codes', type: 'u8', values: [0] },
   ),
+  'changeRows: two rows have new values': control({ id: 18, ok: true, changed: 2, first: 9 }),
   'an error of a frame that could not be read': control({
     id: null,
     ok: false,

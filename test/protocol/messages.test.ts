@@ -52,7 +52,8 @@ t.test('every operation in its shortest form, with its defaults', async (t) => {
   t.match(parse({ op: 'openVersion', version: 3 }), { version: 3, seconds: 60 })
   t.match(parse({ op: 'closeVersion', version: 3 }), { version: 3 })
   t.match(parse({ op: 'batch' }), { writeId: undefined, parts: { length: 0 } })
-  t.equal(CONTROL_OPS.length, 24)
+  t.match(parse({ op: 'changeRows', relation: 'r', where: {} }), { set: undefined, lists: { length: 0 } })
+  t.equal(CONTROL_OPS.length, 25)
 })
 
 t.test('a layout is read in its one form', async (t) => {

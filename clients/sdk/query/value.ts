@@ -196,7 +196,7 @@ export function columnOrValue(value: Value | string): Expression {
  * Numbers past 2^53 travel as digits.
  * @throws WarpdexError `BAD_REQUEST` for what no query can hold
  */
-function expressionOf(operand: Operand): Expression {
+export function expressionOf(operand: Operand): Expression {
   if (operand instanceof Value) return operand.expression
   if (typeof operand !== 'bigint') {
     if (operand === null || CONSTANT_TYPES.includes(typeof operand)) return { value: operand }

@@ -62,6 +62,7 @@ const NEEDED: { readonly [O in ControlOp]?: Right } = {
   dropRelation: 'drop',
   createRelationIndex: 'create',
   append: 'write',
+  changeRows: 'write',
   readRelation: 'read',
   openVersion: 'read',
   stats: 'stats',
@@ -93,6 +94,8 @@ export function authorise({ rights, who }: Grant, request: ControlRequest): void
   const needed: [Right, string][] = [[right, index]]
   // Whoever has an index over columns sees what is in them.
   if (request.op === 'createRelationIndex') needed.push(['read', request.relation])
+  // How many rows satisfy a condition tells what is in them.
+  if (request.op === 'changeRows') needed.push(['read', request.relation])
   const other = otherName(request)
   if (other !== undefined)
     for (const name of [index, other]) for (const each of RENAMING) needed.push([each, name])

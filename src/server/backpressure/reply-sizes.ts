@@ -52,7 +52,7 @@ export class ReplySizes {
       return { kind, weight, bytes: Math.min(LIMITS.frameBytes, BASE_BYTES + ratio * weight) }
     }
     // A change is answered by at most a byte for a key.
-    const isChange = WRITES.has(op) || op === 'append' || op === 'batch'
+    const isChange = WRITES.has(op) || ['append', 'changeRows', 'batch'].includes(op)
     const most = isChange ? weight : Math.ceil(weight / KEY_BYTES) * LIMITS.payloadBytes
     return { kind, weight, bytes: Math.min(UNKNOWN_BYTES, BASE_BYTES + most) }
   }

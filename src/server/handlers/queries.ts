@@ -3,10 +3,10 @@ import { encodeBatch } from '../../../protocol/query/batch-section.js'
 import type { Right } from '../../../protocol/rights.js'
 import type { Keeper } from '../../engine/kept-results.js'
 import type { QueryReader } from '../../query/query-host.js'
-import type { ControlHandlers, RequestContext } from './context.js'
+import { type ControlHandlers, type RequestContext, writeIdOf } from './context.js'
 
-/** Begins, goes on with, ends or keeps the result of a query. */
-export const QUERY_HANDLERS: ControlHandlers<'query' | 'queryNext' | 'queryEnd'> = {
+/** Begins, goes on with, ends or keeps the result of a query, or changes the rows that one finds. */
+export const QUERY_HANDLERS: ControlHandlers<'query' | 'queryNext' | 'queryEnd' | 'changeRows'> = {
   query: async ({ queries }, { query, lists, explain, keep }, context) => {
     const reader = readerOf(context)
     if (explain) return { fields: { explanation: await queries.explain(query, reader, lists) } }
@@ -23,6 +23,11 @@ export const QUERY_HANDLERS: ControlHandlers<'query' | 'queryNext' | 'queryEnd'>
   queryEnd: async ({ queries }, { cursor }, context) => {
     queries.end(cursor, readerOf(context))
     return { fields: {} }
+  },
+  changeRows: async (engine, { relation, writeId, ...change }, context) => {
+    const id = writeIdOf(writeId, context)
+    const { deleted, appended } = await engine.changeRows(relation, change, readerOf(context), id)
+    return { fields: { changed: deleted, ...(appended && { first: appended.first }) } }
   },
 }
 

@@ -130,4 +130,23 @@ void t.test('relations from files', async (t) => {
     t.match(await cli(['drop', 'orders', '--relation']), { code: 0, out: 'dropped\n' })
     t.match(await cli(['get', 'by id', '2']), { code: 2, err: /UNKNOWN_INDEX/ })
   })
+
+  await t.test('rows by a condition', async (t) => {
+    const cli = cliOf({ WARPDEX_URL: server.url })
+    const changed = await client.createRelation({
+      name: 'changed',
+      columns: [{ name: 'id', type: 'u32', nullable: false }],
+    })
+    await changed.append({ id: [1, 2, 3] })
+    const where = (id: number) => ['--where', `{"op":"=","args":[{"column":"id"},{"value":${id}}]}`]
+    t.match(await cli(['delete-rows', 'changed', ...where(2)]), { code: 0, out: '1 rows deleted\n' })
+    t.match(await cli(['update-rows', 'changed', ...where(1), '--set', '{"id":{"value":9}}']), {
+      code: 0,
+      out: '1 rows updated\n',
+    })
+    t.same(await changed.read(), { id: [3, 9] })
+    t.match(await cli(['delete-rows', 'changed']), { code: 2, err: /where/ })
+    t.match(await cli(['delete-rows', 'changed', '--where', '{']), { code: 2, err: /--where is no JSON/ })
+    t.match(await cli(['delete-rows', 'changed', '--where', '7']), { code: 2, err: /must be a map/ })
+  })
 })

@@ -1,0 +1,24 @@
+import { Value } from '../../sdk/index.js'
+import { argument, clientCommand } from '../command.js'
+import { jsonOption, parseExpression } from '../expressions.js'
+import { grouped, printLines } from '../output.js'
+
+export const add = clientCommand({
+  usage: 'delete-rows <relation>',
+  about: 'Delete the rows of a relation that satisfy a condition',
+  positionals: { relation: argument('Name of the relation') },
+  options: { where: jsonOption('The condition') },
+  examples: [
+    [
+      `$0 delete-rows orders --where '{"op": "=", "args": [{"column": "id"}, {"value": 7}]}'`,
+      'the row with id 7',
+    ],
+  ],
+  epilogue: 'docs/queries.md has the expressions; {"value": true} holds for all rows.',
+  async run(client, { relation, where }) {
+    const deleted = await client.relation(relation).deleteRows({
+      where: new Value(parseExpression(where, 'where')),
+    })
+    await printLines([`${grouped(deleted)} rows deleted`])
+  },
+})
