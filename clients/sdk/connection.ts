@@ -49,6 +49,7 @@ const SENDS: { readonly [O in Op]?: number } = {
   write: 2,
   load: 2,
   append: 2,
+  changeRows: 2,
   // A feed goes on however often the connection is lost while it waits.
   watch: Number.POSITIVE_INFINITY,
   batch: 2,

@@ -57,6 +57,19 @@ class Relations(WithServer):
         )
         self.assertIn(self.name, [one["name"] for one in self.client.list_relations()])
 
+    def test_rows_are_changed(self) -> None:
+        self.relation.append({"id": np.arange(100), "city": ["a"] * 100})
+        few = {"op": "<", "args": [column("id"), {"value": 90}]}
+        self.assertEqual(self.relation.delete_rows(few), 90)
+        ids = np.arange(80, 95)
+        some = {"op": "in", "args": [column("id"), ids]}
+        new = {"city": {"value": "b"}, "price": {"value": 2}}
+        self.assertEqual(self.relation.update_rows(some, new), range(100, 105))
+        found = self.relation.read(columns=["id", "city"])
+        self.assertEqual(found["id"].tolist(), [*range(95, 100), *range(90, 95)])
+        self.assertEqual(found["city"].tolist(), ["a"] * 5 + ["b"] * 5)
+        self.assertEqual(self.relation.update_rows(few, new), range(0, 0))
+
     def test_appends_are_cut(self) -> None:
         rows = (1 << 20) + 3
         texts = np.array(["a", "b", "c"], dtype=object)[np.arange(rows) % 3]

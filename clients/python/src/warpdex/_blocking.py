@@ -91,6 +91,8 @@ class Relation(Blocking):
     definition = blocking(aio.Relation.definition)
     stats = blocking(aio.Relation.stats)
     append = blocking(aio.Relation.append)
+    delete_rows = blocking(aio.Relation.delete_rows)
+    update_rows = blocking(aio.Relation.update_rows)
     create_index = blocking(aio.Relation.create_index, Index)
     read = blocking(aio.Relation.read)
     pages = iterating(aio.Relation.pages)

@@ -27,7 +27,8 @@ _SENDS: dict[str, float] = {
     # A result ends with the connection that it was asked for on.
     **dict.fromkeys(("queryNext", "queryEnd"), 1),
     # A write is sent again once, under the same write id, so that the server applies it once.
-    **dict.fromkeys(("insert", "delete", "deleteRange", "write", "load", "append", "batch"), 2),
+    **dict.fromkeys(("insert", "delete", "deleteRange", "write", "load"), 2),
+    **dict.fromkeys(("append", "changeRows", "batch"), 2),
     # A feed goes on however often the connection is lost while it waits.
     "watch": math.inf,
 }

@@ -9,6 +9,7 @@ from typing import Any
 from .. import _limits
 from .._columns import Array
 from .._frames import WireColumn, encode_control
+from .._queries import pack_query
 from .._relations import Cells, batches, cells_of, join_cells, pack_rows, sections_of
 from .._rows import ColumnBatch
 from ..errors import WarpdexError
@@ -62,6 +63,40 @@ class Relation:
             first = reply["first"] if first is None else first
             stored += reply["rows"]
         return range(first or 0, (first or 0) + stored)
+
+    async def delete_rows(
+        self, where: Mapping[str, Any], /, *, deadline: float | None = None
+    ) -> int:
+        """Deletes the rows for which a condition is true, an expression as queries have them. Returns how many there were."""
+        reply = await self._change({"where": where}, deadline)
+        changed: int = reply["changed"]
+        return changed
+
+    async def update_rows(
+        self,
+        where: Mapping[str, Any],
+        set_: Mapping[str, Mapping[str, Any]],
+        /,
+        *,
+        deadline: float | None = None,
+    ) -> range:
+        """
+        Gives rows for which a condition is true other values: expressions over the old ones, by column. The rows move to the end; returns
+        their new numbers.
+        """
+        reply = await self._change({"where": where, "set": set_}, deadline)
+        first = reply.get("first") or 0
+        return range(first, first + reply["changed"])
+
+    async def _change(
+        self, change: Mapping[str, Any], deadline: float | None
+    ) -> Mapping[str, Any]:
+        packed, sections = pack_query(change)
+        write_id = self._connection.session.new_write_id()
+        fields = {**packed["query"], "lists": packed["lists"], "writeId": write_id}
+        until = self._connection.until(deadline)
+        reply, _ = await self._request("changeRows", fields, until, sections)
+        return reply
 
     def batch(self, rows: Any) -> RowBatch:
         """Rows as `append` takes them, to be added by `Client.write` together with other writes, in one request."""
@@ -131,7 +166,7 @@ class Relation:
                 for i, column in enumerate(reply["columns"])
             }
             yield ColumnBatch(rows, cells)
-            from_ += rows
+            from_ = reply.get("next", from_ + rows)
             left = None if left is None else left - rows
             if rows == 0 or left == 0 or from_ >= reply["total"]:
                 return
