@@ -26,6 +26,8 @@ export interface Lifetime {
   readonly seconds: number
   /** Those of them that are left. */
   readonly secondsLeft: number
+  /** Whether a relation that it was made of has changed since, or is no more, so that its query would be answered otherwise now. */
+  readonly isOlder: boolean
 }
 
 /** A relation, and the indexes over its columns. */

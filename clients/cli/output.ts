@@ -45,7 +45,10 @@ export function relationLines(relations: readonly RelationStats[]): string[] {
   const anyKept = relations.some(({ kept }) => kept !== undefined)
   const rows = relations.map(({ name, columns, indexes, rows, deviceBytes, kept }) => {
     const over = indexes.map((index) => `${index.name} (${index.columns.join(', ')})`).join(', ')
-    const expiry = kept === undefined ? '' : `in ${grouped(kept.secondsLeft)} of ${grouped(kept.seconds)} s`
+    const expiry =
+      kept === undefined
+        ? ''
+        : `in ${grouped(kept.secondsLeft)} of ${grouped(kept.seconds)} s${kept.isOlder ? ', older than its relations' : ''}`
     const last = anyKept ? [over, expiry] : [over]
     return [name, columnSpec(columns), rows, bytesText(deviceBytes), ...last]
   })

@@ -60,7 +60,11 @@ export abstract class Catalog {
   protected constructor(host: EngineHost) {
     this.host = host
     this.#renames = new Renames(host.indexes, host.store)
-    this.kept = new KeptResults(host, (name) => this.#refuseStored(name))
+    this.kept = new KeptResults(
+      host,
+      (name) => this.#refuseStored(name),
+      (name) => this.#watch(name),
+    )
   }
 
   /** Throws for a new request once it is being closed. */
@@ -332,6 +336,16 @@ export abstract class Catalog {
       else await this.relation(definition.of.relation).openIndex(stored)
     } catch (thrown) {
       throw notLoaded('index', definition.name, thrown)
+    }
+  }
+
+  /** What tells whether the relation of a name is another than now, or holds something else. */
+  #watch(name: string): () => boolean {
+    const source = this.#readable(name)
+    const changes = source instanceof Relation ? source.changes : 0
+    return () => {
+      if (source === undefined || this.#readable(name) !== source) return true
+      return source instanceof Relation ? source.changes !== changes : source.isOlder
     }
   }
 

@@ -19,6 +19,8 @@ export interface KeptResultOptions {
   readonly clock: Clock
   /** Seconds for which it stays while nobody uses it. */
   readonly seconds: number
+  /** Of each relation that it was made of, whether that is another by now. */
+  readonly sources: ReadonlyMap<string, () => boolean>
   /** Called once when they are over. */
   onExpiry(result: KeptResult): void
 }
@@ -76,7 +78,16 @@ export class KeptResult {
     const { clock, seconds } = this.#options
     const idle = this.#uses > 0 ? 0 : clock.now() - this.#usedAt
     const secondsLeft = Math.max(0, Math.ceil(seconds - idle / 1000))
-    return { ...this.definition, indexes: [], kept: { seconds, secondsLeft } }
+    return { ...this.definition, indexes: [], kept: { seconds, secondsLeft, isOlder: this.isOlder } }
+  }
+
+  /** Whether a relation that it was made of has changed since, or is no more. */
+  get isOlder(): boolean {
+    return [...this.sources.values()].some((hasChanged) => hasChanged())
+  }
+
+  get sources(): KeptResultOptions['sources'] {
+    return this.#options.sources
   }
 
   /** The pages of device memory that it has. */
@@ -134,6 +145,7 @@ const REMEMBERED = LIMITS.keptResults
 export class KeptResults {
   readonly #host: KeptHost
   readonly #refuseStored: (name: string) => void
+  readonly #watch: (name: string) => () => boolean
   readonly #results = new Map<string, KeptResult>()
   /** Why results are no more, the oldest first. */
   readonly #reasons = new Map<string, string>()
@@ -141,10 +153,14 @@ export class KeptResults {
   readonly #ending = new Set<Promise<void>>()
   #closed = false
 
-  /** @param refuseStored throws for names of relations that are stored */
-  constructor(host: KeptHost, refuseStored: (name: string) => void) {
+  /**
+   * @param refuseStored throws for names of relations that are stored
+   * @param watch gives what tells whether the relation of a name is another by then
+   */
+  constructor(host: KeptHost, refuseStored: (name: string) => void, watch: (name: string) => () => boolean) {
     this.#host = host
     this.#refuseStored = refuseStored
+    this.#watch = watch
   }
 
   get(name: string): KeptResult | undefined {
@@ -182,6 +198,7 @@ export class KeptResults {
    * Takes a result over, in place of a former one of its name, which those who use it may go on with.
    * @param stored is whoever calls' again if this fails
    * @param device that it lies on
+   * @param sources names of the relations that it was made of, which stay as they are meanwhile
    * @throws WarpdexError as `refuse`, `DEVICE_LOST`
    */
   async put(
@@ -190,6 +207,7 @@ export class KeptResults {
     stored: StoredRelation,
     device: Device,
     keeper?: Keeper,
+    sources: readonly string[] = [],
   ): Promise<void> {
     const { name, columns } = definition
     // Somebody else's may have come by the name while the query ran.
@@ -200,7 +218,13 @@ export class KeptResults {
     const { clock } = this.#host
     const onExpiry = (result: KeptResult) => this.#expire(result, seconds)
     const former = this.#results.get(name)
-    const result = new KeptResult(definition, structure, { host: this.#host, clock, seconds, onExpiry })
+    const watched = new Map(sources.includes(name) ? former?.sources : undefined)
+    for (const source of sources) {
+      // What it has of the former result of its name is as old as that was.
+      if (source !== name && !watched.has(source)) watched.set(source, this.#watch(source))
+    }
+    const options = { host: this.#host, clock, seconds, sources: watched, onExpiry }
+    const result = new KeptResult(definition, structure, options)
     this.#results.set(name, result)
     this.#reasons.delete(name)
     if (former !== undefined) void this.#end(former)

@@ -121,6 +121,11 @@ export class Relation extends NamedStructure<
     return this.holdTurn('read', reader)
   }
 
+  /** Appends, deletions and updates that are durable, of all times. */
+  get changes(): number {
+    return this.id === undefined ? 0 : this.host.store.log.last(this.id)
+  }
+
   /** The indexes over its columns. */
   get indexes(): readonly Index[] {
     return [...this.#indexes]

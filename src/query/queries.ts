@@ -197,7 +197,7 @@ export class Queries {
       const columns = keptColumns(node.columns)
       const stored = await storeResult(run, node, columns)
       try {
-        await results.put({ name, columns }, seconds, stored, run.work.device, reader)
+        await results.put({ name, columns }, seconds, stored, run.work.device, reader, relationsOf(node))
         return { name, seconds, columns, rows: stored.rows }
       } catch (error) {
         stored.destroy()

@@ -27,6 +27,7 @@ export interface ResultStore {
   /**
    * Takes a result over, in place of a former one of its name.
    * @param device that it lies on
+   * @param sources names of the relations that it was made of, which stay as they are meanwhile
    * @throws WarpdexError as `refuse`, and `DEVICE_LOST`; then the result is the caller's still
    */
   put(
@@ -35,6 +36,7 @@ export interface ResultStore {
     result: StoredRelation,
     device: Device,
     reader: QueryReader,
+    sources: readonly string[],
   ): Promise<void>
 }
 

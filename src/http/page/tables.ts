@@ -85,7 +85,10 @@ function tellOthers(element: HTMLElement, count: number, command: string): void 
 function contentsOf({ columns, indexes, kept }: RelationStatus): string {
   const parts = [amountOf(columns.length, 'column', 'columns')]
   if (indexes.length > 0) parts.push(amountOf(indexes.length, 'index', 'indexes'))
-  if (kept !== undefined) parts.push(`a result, kept for ${whole(kept.secondsLeft)} s`)
+  if (kept !== undefined)
+    parts.push(
+      `a result${kept.isOlder ? ', older than what it was made of' : ''}, kept for ${whole(kept.secondsLeft)} s`,
+    )
   return parts.join(', ')
 }
 

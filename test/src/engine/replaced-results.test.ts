@@ -14,7 +14,11 @@ t.test('who may not replace a result keeps one under a free name only', async (t
     clock: { date: () => 0, now: () => 0, after: () => () => {} },
     device: async () => device,
   }
-  const results = new KeptResults(host, () => {})
+  const results = new KeptResults(
+    host,
+    () => {},
+    () => () => false,
+  )
   t.teardown(() => results.close())
   const asked: string[] = []
   const keeper: Keeper = {

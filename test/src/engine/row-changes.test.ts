@@ -219,6 +219,32 @@ async function compareQueries(t: Test, engine: Engine, model: Model, random: Ran
   bed.close()
 }
 
+t.test('a kept result says that what it was made of has changed', async (t) => {
+  const engine = await openEngine(t)
+  await appendRelation(engine, randomRelation(new Random(2), 'r', 40))
+  await appendRelation(engine, randomRelation(new Random(3), 'q', 40))
+  const keep = (relation: string, name: string) =>
+    engine.queries.keep({ op: 'scan', relation }, { name, seconds: 60 }, READER)
+  await keep('r', 'kept')
+  await keep('kept', 'of kept')
+  await keep('q', 'other')
+  const older = () => engine.relations().flatMap(({ name, kept }) => (kept?.isOlder === true ? [name] : []))
+  t.same(older(), [])
+  await engine.changeRows('r', { where: { op: '=', args: [col('id'), { value: 99 }] } }, READER)
+  t.same(older(), [], 'nothing was deleted')
+  await engine.changeRows('r', { where: { op: '=', args: [col('id'), { value: 9 }] } }, READER)
+  t.same(older(), ['kept', 'of kept'])
+  await keep('of kept', 'of kept')
+  t.same(older(), ['kept', 'of kept'], 'what was made of an older one is older')
+  await keep('r', 'kept')
+  await keep('kept', 'of kept')
+  t.same(older(), [])
+  await keep('of kept', 'of kept')
+  t.same(older(), [])
+  await engine.dropRelation('q')
+  t.same(older(), ['other'])
+})
+
 const seed = seedOfRun()
 t.comment(`TEST_SEED=${seed}`)
 t.test('rows that were appended, deleted and updated are those of a plain array', async (t) => {
