@@ -74,6 +74,8 @@ const PARSERS = {
     from: r.optionalWhole('from') ?? 0,
     // Rows at most; a reply may have fewer, since it has a limit.
     limit: r.whole('limit', 0, LIMITS.batchItems),
+    // Of the relation when the number of the first row was known.
+    numbering: r.optionalWhole('numbering'),
   }),
   // Later requests of the same client may read what there is at this moment, by the number that it gives it.
   openVersion: (r) => ({

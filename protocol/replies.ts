@@ -106,6 +106,8 @@ export interface ReplyFields {
     readonly rows: number
     /** Numbers of rows that the relation has given, to those that were deleted too. */
     readonly total: number
+    /** How often rows have got other numbers, by compactions. */
+    readonly numbering: number
     /** The row number to go on from, where that is not the first one's and `rows`, since some were deleted. */
     readonly next?: number
   }

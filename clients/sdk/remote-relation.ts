@@ -50,6 +50,8 @@ export interface ReadOptions extends CallOptions {
   readonly from?: number | undefined
   /** Rows at most; all by default. */
   readonly limit?: number | undefined
+  /** That of `stats` when `from` was known: where rows have got other numbers since, the read fails with `VERSION_GONE`. */
+  readonly numbering?: number | undefined
 }
 
 /** Which rows are meant. */
@@ -68,7 +70,13 @@ const NEW_VALUES: Kind = {
   right: "new values by column, as { price: col('price').plus(1) }",
 }
 
-const READ_OPTIONS: Kinds<ReadOptions> = { columns: TEXTS, from: NUMBER, limit: NUMBER, ...CALL_OPTIONS }
+const READ_OPTIONS: Kinds<ReadOptions> = {
+  columns: TEXTS,
+  from: NUMBER,
+  limit: NUMBER,
+  numbering: NUMBER,
+  ...CALL_OPTIONS,
+}
 
 /**
  * A relation of the server: rows in columns. All methods fail with a WarpdexError: with the server's codes, or `BAD_REQUEST` before
@@ -210,12 +218,14 @@ export class Relation {
     read: (page: Page) => T | Promise<T>,
   ): AsyncGenerator<T> {
     const { columns: names, limit = Number.POSITIVE_INFINITY } = options
-    let { from = 0 } = options
+    let { from = 0, numbering } = options
     let own = this.#connection.bounds(options)
     for (let left = limit; ; own = this.#connection.bounds(options, isOneCall)) {
-      const fields = { columns: names, from, limit: Math.min(left, LIMITS.batchItems) }
+      const fields = { columns: names, from, limit: Math.min(left, LIMITS.batchItems), numbering }
       const reply = await this.#request('readRelation', fields, own)
       const { rows, total, columns, next = from + rows } = reply.fields
+      // The pages after this one are of the same numbers.
+      numbering = reply.fields.numbering
       const order = columns.map(({ name }) => name)
       yield read({ columns, batch: batchFromReply(order, rows, reply.sections) })
       from = next

@@ -49,6 +49,8 @@ export interface DeviceRelation {
   readonly rows: number
   /** Absent where no row was deleted. */
   readonly live?: LiveRows | undefined
+  /** How often its rows have got other numbers; 0 unless given. */
+  readonly numbering?: number
   readonly columns: ReadonlyMap<string, DeviceColumnData>
   /** Those that queries may use. */
   readonly indexes?: readonly ColumnIndex[]

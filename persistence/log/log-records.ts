@@ -75,6 +75,8 @@ export interface RowChanges {
   readonly batch: RelationBatch
   /** Rows before those of the batch. */
   readonly removed?: RemovedRows | undefined
+  /** Whether it is a compaction, and nothing else: live rows get the numbers from 0 on in their order. */
+  readonly compacts?: boolean | undefined
 }
 
 /** The same, and the outcomes of the clients' writes that become durable with it. */
@@ -187,12 +189,13 @@ interface AppendMeta {
   }[]
   /** Of a record that deletes rows, in sections behind those of the columns: all words from a place on, or places and words. */
   readonly removed?: { readonly rows: number; readonly first?: number }
+  readonly compacts?: boolean
 }
 
 /** @param allocate gives the record's buffer, of so many bytes */
 export function encodeAppend(
   key: Buffer,
-  { batch: { rows, columns }, removed }: RowChanges,
+  { batch: { rows, columns }, removed, compacts }: RowChanges,
   allocate: (bytes: number) => Buffer,
 ): Buffer {
   const sections: Uint8Array[] = []
@@ -203,6 +206,7 @@ export function encodeAppend(
     return { name, validity: validity !== undefined, strings: strings !== undefined }
   })
   const meta: AppendMeta = { rows, columns: described }
+  if (compacts === true) return encodeRecord(RecordKind.change, key, { ...meta, compacts }, [], allocate)
   if (removed === undefined) return encodeRecord(RecordKind.append, key, meta, sections, allocate)
   const { first, parts } = packRemoved(removed)
   const changes: AppendMeta = {
@@ -255,6 +259,6 @@ export function decodeAppend(key: Buffer, value: Buffer): RowChanges {
   }
   const batch = { rows: meta.rows, columns }
   return meta.removed === undefined
-    ? { batch }
+    ? { batch, compacts: meta.compacts }
     : { batch, removed: unpackRemoved(meta.removed, sections.slice(next)) }
 }

@@ -9,6 +9,7 @@ import type {
   WriteBatch,
 } from '../../gpu/index-structure.js'
 import { partsOf } from '../../gpu/memory/image-parts.js'
+import { compactedRelation } from '../../gpu/relational/stored/compact-relation.js'
 import { StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
 import type { SnapshotReader } from '../../persistence/snapshots/snapshot-file.js'
 import { columnFrom, countOf } from '../../protocol/columns.js'
@@ -255,24 +256,33 @@ export async function loadRelation(
       : await StoredRelation.restore(device, columns, imageMeta(snapshot.reader.meta), (name) =>
           snapshot.reader.read(name),
         )
-  return filled(made, (structure) => replayAppends(structure, snapshot?.position ?? 0, options))
+  return replayChanges(made, snapshot?.position ?? 0, options)
 }
 
-async function replayAppends(
-  structure: StoredRelation,
+async function replayChanges(
+  made: StoredRelation,
   after: number,
-  { store, id, definition, onProgress, stop }: LoadOptions<RelationDefinition>,
-): Promise<number> {
+  { device, store, id, definition, onProgress, stop }: LoadOptions<RelationDefinition>,
+): Promise<Loaded<StoredRelation>> {
   const total = store.log.last(id) - after
-  let replayed = 0
-  for await (const { batch, removed, position, bytes } of store.log.readAppends(id, after)) {
-    stop?.throwIfAborted()
-    const prepared = await structure.prepare(batch.rows === 0 ? [] : [batch], removed)
-    prepared.apply()
-    replayed += bytes
-    onProgress({ index: definition.name, done: position - after, total })
+  let structure = made
+  let replayedBytes = 0
+  try {
+    for await (const { batch, removed, compacts, position, bytes } of store.log.readAppends(id, after)) {
+      stop?.throwIfAborted()
+      if (compacts === true) {
+        const fresh = await compactedRelation(device, definition.columns, structure)
+        structure.destroy()
+        structure = fresh
+      } else (await structure.prepare(batch.rows === 0 ? [] : [batch], removed)).apply()
+      replayedBytes += bytes
+      onProgress({ index: definition.name, done: position - after, total })
+    }
+    return { structure, replayedBytes }
+  } catch (error) {
+    structure.destroy()
+    throw error
   }
-  return replayed
 }
 
 /** The checksum vouches that this is what `image` gave. */

@@ -19,6 +19,7 @@ import { type Loaded, loadRelation, pagedRelation } from './loader.js'
 import { Index } from './named-index.js'
 import { allHeld, type LogFigures, NamedStructure } from './named-structure.js'
 import { PagedStructure, type PlaceStats } from './paged-structure.js'
+import { type CompactionTurn, Compactor } from './relation-compaction.js'
 import { fillIndex, type HeldIndex, prepareIndexes } from './relation-indexes.js'
 import { type ReadRows, type RowsOfColumns, readColumns, readRows } from './relation-reader.js'
 import {
@@ -68,9 +69,11 @@ export class Relation extends NamedStructure<
 > {
   readonly #indexes = new Set<Index>()
   #appends = 0
+  readonly #compactor: Compactor
 
   constructor(definition: RelationDefinition, host: EngineHost) {
     super(definition, host, 'relation', { weigh: weighAppend })
+    this.#compactor = new Compactor(host, definition.name, (kind) => this.#holdToCompact(kind))
   }
 
   /**
@@ -121,7 +124,7 @@ export class Relation extends NamedStructure<
     return this.holdTurn('read', reader)
   }
 
-  /** Appends, deletions and updates that are durable, of all times. */
+  /** Appends, deletions, updates and compactions that are durable, of all times. */
   get changes(): number {
     return this.id === undefined ? 0 : this.host.store.log.last(this.id)
   }
@@ -313,7 +316,24 @@ export class Relation extends NamedStructure<
     } finally {
       own.release()
       own.upkeep.takeIfDue()
+      if (this.isLoaded) this.#compactor.runIfDue(own.structure.stats())
     }
+  }
+
+  /**
+   * Gives the room of deleted rows back: the others get the numbers from 0 on, in their order, and the indexes over its columns have these then. Rows are
+   * moved beside reads, unless something changes them meanwhile.
+   */
+  async compact(): Promise<void> {
+    this.refuse()
+    await this.#compactor.run()
+  }
+
+  /** How a compaction takes its turn. */
+  async #holdToCompact(kind: 'read' | 'exclusive'): Promise<CompactionTurn> {
+    const turn = await this.holdTurn(kind)
+    const holdIndexes = () => this.#holdIndexes(turn)
+    return { ...turn, id: turn.stored.id, definition: this.definition, holdIndexes }
   }
 
   /** Takes its turn and those of its indexes, with nothing beside them, for rows of a batch. Takes its place before it returns. */

@@ -131,6 +131,13 @@ export class PagedStructure<S extends DeviceStructure> extends Pageable implemen
     return structure
   }
 
+  /** Puts another structure in place of it, which is destroyed, within `change`. */
+  replace(structure: S): void {
+    const { current } = this
+    this.#place = { structure }
+    current.destroy()
+  }
+
   /** Runs a task that makes sure of memory, within `change`. Once it is done others have made way for that. */
   async reserve<T>(task: (structure: S) => Promise<T>): Promise<T> {
     const { budget } = this.#host

@@ -24,6 +24,8 @@ export interface RowsToRead {
 
 /** Which rows of which columns to read; of all where none are named. */
 export interface RowsOfColumns extends RowsToRead {
+  /** How often rows had got other numbers when those that are asked for were known; whatever it is now unless given. */
+  readonly numbering?: number | undefined
   readonly columns: readonly string[]
 }
 
@@ -34,24 +36,31 @@ export interface ReadRows {
   readonly batch: RelationBatch
   /** Numbers of rows that the relation has given, to those that were deleted too. */
   readonly total: number
+  /** How often rows have got other numbers. */
+  readonly numbering: number
   /** The row number to go on from. */
   readonly next: number
 }
 
 /**
  * Rows of some columns in the order in which they were appended.
- * @throws WarpdexError `BAD_REQUEST` for a column that is not there; also what `readRows` throws
+ * @throws WarpdexError `BAD_REQUEST` for a column that is not there, `VERSION_GONE` for another numbering; also what `readRows` throws
  */
 export async function readColumns(
   device: Device,
   relation: DeviceRelation,
   definition: RelationDefinition,
-  { columns: names, ...rows }: RowsOfColumns,
+  { columns: names, numbering: known, ...rows }: RowsOfColumns,
 ): Promise<ReadRows> {
+  const { numbering = 0 } = relation
+  if (known !== undefined && known !== numbering) {
+    const message = `the rows of ${JSON.stringify(definition.name)} have other numbers since a compaction (numbering ${numbering}, not ${known}); find them again`
+    throw new WarpdexError('VERSION_GONE', message)
+  }
   const columns = names.length === 0 ? definition.columns : pickColumns(definition, names)
   const order = columns.map(({ name }) => name)
   const { batch, next } = await readRows(device, relation, order, rows)
-  return { columns, batch, total: relation.rows, next }
+  return { columns, batch, total: relation.rows, next, numbering }
 }
 
 /** Bytes of columns of one reply. */

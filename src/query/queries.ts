@@ -1,7 +1,6 @@
-import type { Device } from '../../gpu/device/device.js'
 import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
 import { DeviceWork } from '../../gpu/relational/query/device-work.js'
-import { QueryKernels } from '../../gpu/relational/query/query-kernels.js'
+import { queryKernelsOf } from '../../gpu/relational/query/query-kernels.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { checkQuery, relationsOf } from '../../protocol/query/check-query.js'
@@ -68,7 +67,6 @@ const WAITING_PART = 1 / 64
 export class Queries {
   readonly #host: QueryHost
   readonly #memory: QueryMemory
-  readonly #kernels = new WeakMap<Device, Promise<QueryKernels>>()
   readonly #open = new Map<number, OpenCursor>()
   readonly #running = new Set<QueryCursor>()
   /** Results that were given up, the oldest first, for whoever comes back for one. */
@@ -281,7 +279,7 @@ export class Queries {
   ): Promise<T> {
     const withRelations = async (relations: ReadonlyMap<string, DeviceRelation>) => {
       const device = await this.#host.device()
-      const kernels = await this.#kernelsOf(device)
+      const kernels = await queryKernelsOf(device)
       const lane = device.turns.lane({ refuse, onSlice: () => this.#slices++ })
       const scratch = device.scratch((bytes) => this.#memory.admit(share, bytes), lane)
       share.scratch = scratch
@@ -311,15 +309,6 @@ export class Queries {
       'BAD_REQUEST',
       `no result ${number} is open; it was read to its end, ended, or never begun`,
     )
-  }
-
-  #kernelsOf(device: Device): Promise<QueryKernels> {
-    const known = this.#kernels.get(device)
-    if (known !== undefined) return known
-    const making = QueryKernels.create(device)
-    this.#kernels.set(device, making)
-    making.catch(() => this.#kernels.delete(device))
-    return making
   }
 }
 

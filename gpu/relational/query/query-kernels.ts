@@ -9,6 +9,20 @@ import { LiveRowKernels } from '../stored/live-rows.js'
 import { AppendBits } from './append-bits.js'
 import { Fetch } from './fetch.js'
 
+const known = new WeakMap<Device, Promise<QueryKernels>>()
+
+/** Those of a device, made when they are first asked for. */
+export function queryKernelsOf(device: Device): Promise<QueryKernels> {
+  let kernels = known.get(device)
+  if (kernels === undefined) {
+    kernels = QueryKernels.create(device)
+    known.set(device, kernels)
+    // What failed for want of memory may succeed later.
+    kernels.catch(() => known.delete(device))
+  }
+  return kernels
+}
+
 /** The kernels that queries need beside each other, made once for a device. */
 export class QueryKernels {
   readonly primitives: Primitives

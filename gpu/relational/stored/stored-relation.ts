@@ -22,7 +22,7 @@ import { type ColumnKernels, type PreparedValues, StoredColumn } from './stored-
 
 /** Raised whenever the parts of an image change. */
 const LAYOUT_VERSION = 1
-/** That of an image which also tells which rows are live. */
+/** That of an image of a relation in which rows were deleted. */
 const LIVE_LAYOUT_VERSION = 2
 
 /** Changes whose memory is made sure of, but which have changed nothing yet. */
@@ -38,6 +38,8 @@ export interface RelationFigures {
   readonly rows: number
   /** Deleted rows, which take their place still; absent where none was deleted. */
   readonly deletedRows?: number
+  /** How often rows have got other numbers, by compactions. */
+  readonly numbering: number
   /** Bytes of device memory that the relation owns. */
   readonly deviceBytes: number
   /** Bytes of it that hold values; the rest is room to grow. */
@@ -54,6 +56,8 @@ export class StoredRelation {
   readonly #sample = new SampleKeeper()
   readonly #facts: KeptFacts = new Map()
   readonly #appendBits: AppendBits
+  /** How often its rows have got other numbers. */
+  numbering = 0
   /** From the first deletion on. */
   #live: LiveBits | undefined
   /** Nothing of it goes on beside requests. */
@@ -96,7 +100,8 @@ export class StoredRelation {
       columnFromImage(device, column, kernels, { meta, number: i, readPart }),
     )
     try {
-      if (meta.layout === LIVE_LAYOUT_VERSION) await restored.#restoreLive(Number(meta.deleted), readPart)
+      if (meta.layout === LIVE_LAYOUT_VERSION) restored.numbering = Number(meta.numbering ?? 0)
+      if (typeof meta.deleted === 'number') await restored.#restoreLive(meta.deleted, readPart)
       return restored
     } catch (error) {
       restored.destroy()
@@ -144,7 +149,8 @@ export class StoredRelation {
       bits: this.#live.region.buffer,
       count: this.rows - this.#live.dead,
     }
-    return { rows: this.rows, live, columns: new Map(columns), sample: this.#sample, facts: this.#facts }
+    const { rows, numbering } = this
+    return { rows, live, numbering, columns: new Map(columns), sample: this.#sample, facts: this.#facts }
   }
 
   /**
@@ -232,9 +238,10 @@ export class StoredRelation {
 
   #imageOf(parts: readonly ImagePart[]): StructureImage {
     const meta: Record<string, number | boolean> = {
-      ...(this.#live === undefined
+      ...(this.#live === undefined && this.numbering === 0
         ? { layout: LAYOUT_VERSION }
-        : { layout: LIVE_LAYOUT_VERSION, deleted: this.#live.dead }),
+        : { layout: LIVE_LAYOUT_VERSION, numbering: this.numbering }),
+      ...(this.#live && { deleted: this.#live.dead }),
       rows: this.rows,
     }
     const strings: ImagePart[] = []
@@ -275,6 +282,7 @@ export class StoredRelation {
     return {
       rows: this.rows - dead,
       ...(this.#live === undefined ? {} : { deletedRows: dead }),
+      numbering: this.numbering,
       deviceBytes: this.deviceBytes,
       usedBytes: regions.reduce((sum, { usedBytes }) => sum + usedBytes, 0),
       stringBytes,

@@ -67,9 +67,9 @@ const HANDLERS: ControlHandlers<EngineOp> = {
   },
   readRelation: async (engine, request, { call }) => {
     const relation = engine.readableRelation(request.relation)
-    const { columns, batch, total, next } = await relation.read(request, call)
+    const { columns, batch, total, numbering, next } = await relation.read(request, call)
     const { rows } = batch
-    const fields = { columns, rows, total, ...(next !== request.from + rows && { next }) }
+    const fields = { columns, rows, total, numbering, ...(next !== request.from + rows && { next }) }
     return { fields, sections: sectionsOfBatch(batch, columns) }
   },
   openVersion: async (engine, { version, seconds }, context) => {

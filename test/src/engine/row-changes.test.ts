@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Device } from '../../../gpu/device/device.js'
 import type { Expression } from '../../../protocol/query/tree.js'
@@ -32,6 +33,13 @@ class Model {
     for (const [number] of found) this.rows.delete(number)
     if (set !== undefined) this.add(found.map(([, row]) => set.apply(row)))
     return found.length
+  }
+
+  compact(): void {
+    const rows = [...this.rows.values()]
+    this.rows.clear()
+    this.next = 0
+    this.add(rows)
   }
 
   relation(): HostRelation {
@@ -173,7 +181,7 @@ async function runProgram(t: Test, random: Random, steps: number): Promise<void>
   await append(150)
   let writes = 0
   for (let step = 0; step < steps; step++) {
-    const kind = random.below(12)
+    const kind = random.below(13)
     if (kind < 3) await append(1 + random.below(90))
     else if (kind < 6) {
       const where = randomWhere(random, model.ids)
@@ -190,6 +198,9 @@ async function runProgram(t: Test, random: Random, steps: number): Promise<void>
       const appended = rows === 0 ? undefined : { first, rows }
       t.same(changed, { deleted: rows, appended }, JSON.stringify(change))
       t.same(await engine.changeRows('r', change, READER, id), changed, 'a repeat is answered as the first')
+    } else if (kind === 12) {
+      await engine.relation('r').compact()
+      model.compact()
     } else if (kind === 9) await engine.relation('r').snapshot()
     else if (kind === 10) {
       await engine.close()
@@ -243,6 +254,54 @@ t.test('a kept result says that what it was made of has changed', async (t) => {
   t.same(older(), [])
   await engine.dropRelation('q')
   t.same(older(), ['other'])
+})
+
+t.test('a compaction beside reads and writes', async (t) => {
+  const engine = await openEngine(t, { structures: prefixTrees })
+  await appendRelation(engine, randomRelation(new Random(4), 'r', 500))
+  await engine.createRelationIndex({ name: 'by id', relation: 'r', columns: ['id'] })
+  const relation = engine.relation('r')
+  const remove = (from: number, to: number) => {
+    const where: Expression = {
+      op: 'and',
+      args: [
+        { op: '>=', args: [col('id'), { value: from }] },
+        { op: '<', args: [col('id'), { value: to }] },
+      ],
+    }
+    return engine.changeRows('r', { where }, READER)
+  }
+  await remove(0, 300)
+  const page = await relation.read({ columns: ['id'], from: 0, limit: 350 })
+  t.match(page, { batch: { rows: 50 }, next: 350, total: 500, numbering: 0 })
+  const done = relation.compact()
+  const meanwhile = [remove(300, 310), relation.read({ columns: ['id'], from: 0, limit: 400 })] as const
+  await done
+  t.match(await meanwhile[0], { deleted: 10 })
+  t.match(await meanwhile[1], { batch: { rows: 90 } }, 'a read sees the rows before it or after it')
+  t.match(relation.stats(), { rows: 190, numbering: 1 })
+  await t.rejects(relation.read({ columns: ['id'], from: page.next, limit: 10, numbering: 0 }), {
+    code: 'VERSION_GONE',
+    message: /other numbers since a compaction/,
+  })
+  const { payloads } = await reads(engine.index('by id')).getAll(u32(305, 310, 499))
+  t.same(values(payloads), [0, 189])
+  const { batch } = await relation.read({ columns: ['id'], from: 189, limit: 1, numbering: 1 })
+  t.same(values(batch.columns.get('id')!.values), [499])
+})
+
+t.test('a relation of which most was deleted is compacted by itself', async (t) => {
+  const engine = await openEngine(t)
+  const rows = 2 ** 17
+  const ids = { name: 'id', type: 'u32', nullable: false } as const
+  const numbered = hostRelation('n', [{ ...ids, cells: Array.from({ length: rows }, (_, i) => i) }])
+  await appendRelation(engine, numbered)
+  const below = (value: number) => ({ where: { op: '<', args: [col('id'), { value }] } })
+  await engine.changeRows('n', below(rows / 2 - 1), READER)
+  t.match(engine.relation('n').stats(), { numbering: 0, deletedRows: rows / 2 - 1 })
+  await engine.changeRows('n', below(rows / 2), READER)
+  while (engine.relation('n').stats().numbering === 0) await setImmediate()
+  t.match(engine.relation('n').stats(), { numbering: 1, rows: rows / 2 })
 })
 
 const seed = seedOfRun()

@@ -46,6 +46,7 @@ t.test('what may return much and returns little is not taken for what returns al
     relation: 'r',
     columns: [],
     from: 0,
+    numbering: undefined,
     limit,
   })
   sizes.learn(sizes.expect(read(10)), 256 + 1000)

@@ -152,11 +152,11 @@ class Relation:
         deadline: float | None = None,
     ) -> AsyncIterator[ColumnBatch]:
         """As `read`, in pages of as many rows as a reply holds; there is one at least. The deadline is that of each page."""
-        left = limit
+        left, numbering = limit, None
         names = None if columns is None else list(columns)
         while True:
             size = _limits.BATCH_ITEMS if left is None else min(left, _limits.BATCH_ITEMS)
-            fields = {"columns": names, "from": from_, "limit": size}
+            fields = {"columns": names, "from": from_, "limit": size, "numbering": numbering}
             reply, sections = await self._request(
                 "readRelation", fields, self._connection.until(deadline)
             )
@@ -167,6 +167,8 @@ class Relation:
             }
             yield ColumnBatch(rows, cells)
             from_ = reply.get("next", from_ + rows)
+            # The pages after this one are of the same numbers.
+            numbering = reply["numbering"]
             left = None if left is None else left - rows
             if rows == 0 or left == 0 or from_ >= reply["total"]:
                 return
