@@ -212,7 +212,11 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     this.#reader.copyForVersions()
     const held = await this.holdTurn('exclusive')
     const prepare = (batch: WriteBatch) => this.#changes.prepare(held.structure, batch)
-    return { ...held, definition: this.definition, prepare, remake: () => this.recover() }
+    const renumber = () => {
+      this.#generation++
+      return this.recover()
+    }
+    return { ...held, definition: this.definition, prepare, remake: () => this.recover(), renumber }
   }
 
   /** As `holdAlone`, for what a batch writes to it. Takes its place before it returns. */

@@ -109,7 +109,7 @@ export class Compactor {
           structure.replace(fresh.stored)
           isInPlace = true
         })
-        for (const { remake } of indexes) await remake()
+        for (const { renumber } of indexes) await renumber()
       } finally {
         release()
       }

@@ -32,6 +32,8 @@ export interface HeldIndex {
   prepare(batch: WriteBatch): Promise<PreparedWrite>
   /** Builds it anew. */
   remake(): Promise<void>
+  /** As `remake`, since rows have other numbers: whoever has some of it, or is going through it, is told by the generation of its handle. */
+  renumber(): Promise<void>
   release(): void
 }
 

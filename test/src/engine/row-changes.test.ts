@@ -1,6 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Device } from '../../../gpu/device/device.js'
+import { StoredRelation } from '../../../gpu/relational/stored/stored-relation.js'
+import { WriteLog } from '../../../persistence/log/write-log.js'
+import { WarpdexError } from '../../../protocol/errors.js'
 import type { Expression } from '../../../protocol/query/tree.js'
 import { unpackColumn } from '../../../protocol/relation-values.js'
 import type { Engine } from '../../../src/engine/index.js'
@@ -256,6 +259,48 @@ t.test('a kept result says that what it was made of has changed', async (t) => {
   t.same(older(), ['other'])
 })
 
+t.test(
+  'a change that cannot be logged is none, and one that cannot be applied is made again from the log',
+  async (t) => {
+    const engine = await openEngine(t, { structures: prefixTrees })
+    await appendRelation(engine, randomRelation(new Random(5), 'r', 100))
+    await engine.createRelationIndex({ name: 'by id', relation: 'r', columns: ['id'] })
+    const isId = (value: number) => ({ where: { op: '=', args: [col('id'), { value }] } })
+    const rowOf = async (id: number) => values((await reads(engine.index('by id')).getAll(u32(id))).payloads)
+    const { append } = WriteLog.prototype
+    let fails = true
+    t.intercept(WriteLog.prototype, 'append', {
+      value(this: WriteLog, ...given: Parameters<WriteLog['append']>) {
+        if (fails) return Promise.reject(new WarpdexError('DISK_FULL', 'on purpose'))
+        return append.apply(this, given)
+      },
+    })
+    const update = { ...isId(7), set: { id: { value: 1000 } } }
+    await t.rejects(engine.changeRows('r', isId(7), READER), { code: 'DISK_FULL' })
+    await t.rejects(engine.changeRows('r', update, READER), { code: 'DISK_FULL' })
+    await t.rejects(engine.relation('r').compact(), { code: 'DISK_FULL' })
+    t.same(await rowOf(7), [7])
+    t.match(engine.relation('r').stats(), { rows: 100, numbering: 0 })
+    fails = false
+    const { prepare } = StoredRelation.prototype
+    let isFirst = true
+    t.intercept(StoredRelation.prototype, 'prepare', {
+      async value(this: StoredRelation, ...given: Parameters<StoredRelation['prepare']>) {
+        const prepared = await prepare.apply(this, given)
+        if (!isFirst) return prepared
+        isFirst = false
+        const apply = () => {
+          throw new Error('on purpose')
+        }
+        return { ...prepared, apply }
+      },
+    })
+    t.same(await engine.changeRows('r', update, READER), { deleted: 1, appended: { first: 100, rows: 1 } })
+    t.same([await rowOf(7), await rowOf(1000)], [[], [100]])
+    t.match(engine.relation('r').stats(), { rows: 100, deletedRows: 1 })
+  },
+)
+
 t.test('a compaction beside reads and writes', async (t) => {
   const engine = await openEngine(t, { structures: prefixTrees })
   await appendRelation(engine, randomRelation(new Random(4), 'r', 500))
@@ -274,6 +319,7 @@ t.test('a compaction beside reads and writes', async (t) => {
   await remove(0, 300)
   const page = await relation.read({ columns: ['id'], from: 0, limit: 350 })
   t.match(page, { batch: { rows: 50 }, next: 350, total: 500, numbering: 0 })
+  const known = engine.index('by id').handle
   const done = relation.compact()
   const meanwhile = [remove(300, 310), relation.read({ columns: ['id'], from: 0, limit: 400 })] as const
   await done
@@ -284,6 +330,7 @@ t.test('a compaction beside reads and writes', async (t) => {
     code: 'VERSION_GONE',
     message: /other numbers since a compaction/,
   })
+  t.throws(() => engine.openedIndex(known), { code: 'INDEX_CHANGED' }, 'who goes through an index is told')
   const { payloads } = await reads(engine.index('by id')).getAll(u32(305, 310, 499))
   t.same(values(payloads), [0, 189])
   const { batch } = await relation.read({ columns: ['id'], from: 189, limit: 1, numbering: 1 })
