@@ -3,6 +3,7 @@ import t from 'tap'
 import { COMPILED } from '../compiled.js'
 import { Random, seedOfRun } from '../random.js'
 import { Killing, type KillOptions } from './kill.js'
+import { Rows } from './workloads/rows.js'
 
 const seed = seedOfRun()
 const directory = t.testdir()
@@ -12,7 +13,7 @@ const server = [join(COMPILED, 'test/torture/kill-server.js')]
 const KILLS = 50
 
 async function killed(
-  options: Pick<KillOptions, 'structures' | 'longest'>,
+  options: Pick<KillOptions, 'structures' | 'longest' | 'workloads'>,
   name: string,
   kills: number,
 ): Promise<Killing> {
@@ -30,6 +31,13 @@ t.test('kill -9 loses nothing that was acknowledged, and leaves nothing by halve
   const acknowledged = both.reduce((sum, killing) => sum + killing.acknowledged, 0)
   t.comment(`${acknowledged} writes acknowledged`)
   t.ok(acknowledged > KILLS)
+})
+
+t.test('the same of rows that are appended, updated and deleted', async (t) => {
+  const workloads = [new Rows()]
+  const { acknowledged } = await killed({ structures: 'model', longest: 400, workloads }, 'rows', 8)
+  t.comment(`${acknowledged} changes acknowledged`)
+  t.ok(acknowledged >= 8)
 })
 
 t.test('the same with indexes on the device', async (t) => {

@@ -23,6 +23,8 @@ export interface KillOptions {
   readonly random: Random
   /** Milliseconds between the first write that a server acknowledges and its end, at most. */
   readonly longest: number
+  /** What goes on meanwhile; all but changes of rows unless given, which keep the device too busy for others. */
+  readonly workloads?: readonly Workload[]
 }
 
 /** All that goes on while servers are killed. */
@@ -52,7 +54,7 @@ export class Killing {
 
   constructor(options: KillOptions) {
     this.#options = options
-    this.#workloads = workloads(options.random)
+    this.#workloads = options.workloads ?? workloads(options.random)
   }
 
   /** What was acknowledged. */
