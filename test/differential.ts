@@ -121,7 +121,7 @@ export async function runProgram(
 
 export function randomBatch(
   random: Random,
-  shape: IndexShape,
+  shape: Pick<IndexShape, 'payloadBytes'>,
   keySpace: KeySpace,
   most: number,
   inserts: number,

@@ -10,7 +10,7 @@ import {
   tupleParts,
   type VariableKeyType,
 } from '../protocol/types.js'
-import { concat } from './ordered-model.js'
+import { concat } from './plain-bytes.js'
 import type { Random } from './random.js'
 
 /** Columns of random keys that meet each other often, and of ends of ranges over them. */

@@ -16,7 +16,8 @@ import type {
 import { keyWidth } from '../protocol/types.js'
 import type { SnapshotContent } from '../src/engine/snapshot-upkeep.js'
 import type { StructureFactory } from '../src/engine/structures.js'
-import { concat, OrderedModel, type Rank, word, wordsOf } from './ordered-model.js'
+import { OrderedModel, type Rank } from './ordered-model.js'
+import { concat, word, wordsOf } from './plain-bytes.js'
 
 /** Keys of a group of columns; few, so that tests have more than one. */
 const GROUP_KEYS = 100

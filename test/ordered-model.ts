@@ -16,6 +16,7 @@ import type { Explanation, Traversal } from '../protocol/traversal.js'
 import { isFixedKeyType, keyWidth, ResultCode, WriteOp } from '../protocol/types.js'
 import { keyOf, ranksOf } from './fixed-keys.js'
 import { modelExplanation } from './model-explanation.js'
+import { concat, offsetsOf, word, wordsOf } from './plain-bytes.js'
 import {
   type FlatGet,
   type FlatGetAll,
@@ -186,11 +187,7 @@ export class OrderedModel {
 
   due({ until, limit }: ReadOptions['due']): DueResult {
     const all = [...this.content].flatMap(([rank, { entries }]) =>
-      entries.map(({ payload }) => ({
-        rank,
-        payload,
-        at: Number(aligned(payload.slice(0, 8), BigUint64Array)[0]),
-      })),
+      entries.map((entry) => ({ rank, payload: entry.payload, at: expiryIn(entry) })),
     )
     const due = all.filter(({ at }) => at > 0 && at <= until)
     const later = all.filter(({ at }) => at > until).map(({ at }) => at - until)
@@ -241,6 +238,18 @@ export class OrderedModel {
     for (const { rank } of entries) this.content.delete(rank)
     this.#sorted = undefined
     return entries.length
+  }
+
+  /** Has all leave that expires until now, in milliseconds since 1970. */
+  expire(now: number): void {
+    for (const [rank, list] of this.content) {
+      list.entries = list.entries.filter((entry) => {
+        const at = expiryIn(entry)
+        return at === 0 || at > now
+      })
+      if (list.entries.length === 0) this.content.delete(rank)
+    }
+    this.#sorted = undefined
   }
 
   /** Another one that holds the same. */
@@ -375,33 +384,12 @@ export class OrderedModel {
   }
 }
 
+/** When an entry of an index whose entries expire does; 0: never. */
+function expiryIn({ payload }: Entry): number {
+  return Number(aligned(payload.slice(0, 8), BigUint64Array)[0])
+}
+
 /** Texts are compared by their characters as bytes are by their values. */
 function textRank(key: Uint8Array): string {
   return Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('latin1')
-}
-
-function offsetsOf(lists: readonly { readonly length: number }[]): Uint32Array {
-  const offsets = new Uint32Array(lists.length + 1)
-  lists.forEach(({ length }, i) => {
-    offsets[i + 1] = offsets[i] + length
-  })
-  return offsets
-}
-
-export function word(value: number): Uint8Array {
-  return new Uint8Array(new Uint32Array([value]).buffer)
-}
-
-export function wordsOf(column: Uint8Array): Uint32Array {
-  return new Uint32Array(new Uint8Array(column).buffer)
-}
-
-export function concat(columns: readonly Uint8Array[]): Uint8Array {
-  const joined = new Uint8Array(columns.reduce((sum, { byteLength }) => sum + byteLength, 0))
-  let position = 0
-  for (const column of columns) {
-    joined.set(column, position)
-    position += column.byteLength
-  }
-  return joined
 }

@@ -5,7 +5,7 @@ import type { IndexShape } from '../../../gpu/index-structure.js'
 import type { KeyType } from '../../../protocol/types.js'
 import { keyOf } from '../../fixed-keys.js'
 import { ModelStructure } from '../../model-structure.js'
-import { concat } from '../../ordered-model.js'
+import { concat } from '../../plain-bytes.js'
 import type { Random } from '../../random.js'
 
 const NODE = 0x40000000

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { FIXED_KEY_TYPES, keyBytes } from '../../../../protocol/types.js'
 import { ranksOf } from '../../../fixed-keys.js'
-import { concat } from '../../../ordered-model.js'
+import { concat } from '../../../plain-bytes.js'
 import { openDevice } from '../../open-device.js'
 import { randomKeys, same, seeded, subjectOf } from './subject.js'
 

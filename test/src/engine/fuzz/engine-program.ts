@@ -3,6 +3,7 @@ import { OPERATIONS } from './operations.js'
 import { World, type WorldOptions } from './world.js'
 
 const FIRST_NAMES = ['a', 'b', 'c']
+const FIRST_RELATION = 'r'
 
 /**
  * Runs a random program against an engine, with much under way at a time, and compares every answer with that of plain models.
@@ -13,6 +14,7 @@ export async function runEngine(random: Random, options: WorldOptions, steps: nu
   const world = await World.open(random, options)
   try {
     for (const name of FIRST_NAMES) await world.createIndex(name)
+    await world.createRelation(FIRST_RELATION)
     for (let step = 0; step < steps; step++) {
       const [name, { isAlone, run }] = pick(random)
       world.note(name)

@@ -1,6 +1,6 @@
 import type { LoggedRange } from '../../../../persistence/log/log-records.js'
 import { exclusionsIn } from '../../../../protocol/changes.js'
-import { columnOf, concatenate, valuesOf } from '../../../../protocol/columns.js'
+import { type Column, columnOf, sliceColumn, valuesOf } from '../../../../protocol/columns.js'
 import { keyWidth } from '../../../../protocol/types.js'
 import type { ChangePage } from '../../../../src/engine/change-feed.js'
 import { OrderedModel } from '../../../ordered-model.js'
@@ -25,7 +25,7 @@ export class Followed {
     for (;;) {
       const page = await this.#known.index.feed.read(this.#position, LIMIT)
       const batches = page.offsets.length - 1
-      if (batches === 0) return
+      if (batches === 0) return this.#known.expire(this.model)
       this.#position += batches
       const [range] = valuesOf(page.ops)
       const exclusions = exclusionsIn(range?.[0])
@@ -41,16 +41,20 @@ export class Followed {
     this.model.deleteRange({ ...ends, ...exclusions })
   }
 
-  #apply({ offsets, ops, keys, payloads }: ChangePage): void {
-    const kinds = valuesOf(ops).map((own, batch) => {
-      const count = offsets[batch + 1]! - offsets[batch]!
-      return own.length === 1 ? new Uint8Array(count).fill(own[0]!) : own
-    })
-    const planned = this.model.plan({
-      ops: concatenate(kinds),
-      keys,
-      payloads: payloads && this.#known.modelPayloads(payloads),
-    })
-    planned.apply()
+  /** Each batch by itself: what has expired leaves between them. */
+  #apply({ offsets, ops, keys, payloads, expireAt }: ChangePage): void {
+    for (const [batch, own] of valuesOf(ops).entries()) {
+      const [first, end] = [offsets[batch]!, offsets[batch + 1]!]
+      if (first === end) continue
+      const part = (column: Column | undefined) => column && sliceColumn(column, first, end)
+      const changed = part(payloads)
+      const planned = this.model.plan({
+        ops: own.length === 1 ? new Uint8Array(end - first).fill(own[0]!) : own,
+        keys: sliceColumn(keys, first, end),
+        payloads: changed && this.#known.modelPayloads(changed, part(expireAt)),
+      })
+      planned.apply()
+      this.#known.expire(this.model)
+    }
   }
 }

@@ -1,11 +1,19 @@
 import type { ReadColumns, ReadOp, ReadRequest, WriteBatch } from '../../../../gpu/index-structure.js'
-import { type Column, columnOf, concatenate, valuesOf } from '../../../../protocol/columns.js'
+import {
+  aligned,
+  type Column,
+  columnOf,
+  concatenate,
+  countOf,
+  valuesOf,
+} from '../../../../protocol/columns.js'
 import { type IndexDefinition, isFixedKeyType, payloadBytes } from '../../../../protocol/types.js'
-import type { Index, IndexWrite } from '../../../../src/engine/index.js'
-import { KEY_TYPES, randomLayout } from '../../../differential.js'
+import type { Clock, Index, IndexWrite } from '../../../../src/engine/index.js'
+import { KEY_TYPES, randomBatch, randomLayout } from '../../../differential.js'
 import { type KeySpace, openKeySpace } from '../../../key-space.js'
-import { OrderedModel } from '../../../ordered-model.js'
+import { OrderedModel, type PlannedWrite } from '../../../ordered-model.js'
 import type { Random } from '../../../random.js'
+import { randomExpiries, TIME_BYTES, withTimes } from './expiries.js'
 import { Followed } from './followed.js'
 
 /** Bytes that the model has of a payload of any length. */
@@ -32,11 +40,12 @@ export function randomDefinition(
   const payloadKind = random.pick(['u32', 'u64', 'bytes', 'bytes', 'fixed(7)', 'fixed(64)'] as const)
   const keyType = random.pick(KEY_TYPES)
   const { structure = 'prefix', ...layout } = randomLayout(random)
+  const ttl = random.chance(0.5) ? { ttl: random.pick([0, 5, 40]) } : {}
   // One key's payloads must fit into a shard, and so must a few keys of full trees.
-  if (isCut) return { name, keyType, payloadKind, unique: true, structure }
+  if (isCut) return { name, keyType, payloadKind, unique: true, structure, ...ttl }
   const unique = random.chance(0.4)
   const isTooLarge = deviceMemory !== undefined && layout.layout === 'full'
-  return { name, keyType, payloadKind, unique, structure, ...(isTooLarge ? {} : layout) }
+  return { name, keyType, payloadKind, unique, structure, ...ttl, ...(isTooLarge ? {} : layout) }
 }
 
 /** An index of an engine, whatever it is called, and what it must hold once all that was asked is done. */
@@ -48,30 +57,72 @@ export class KnownIndex {
   readonly followed: Followed
   /** Another one after a restart. */
   index: Index
+  readonly #clock: Pick<Clock, 'date'>
+  /** Bytes that the model has of a payload, without its time. */
+  readonly #payloadBytes: number
 
-  constructor(random: Random, index: Index) {
+  constructor(random: Random, index: Index, clock: Pick<Clock, 'date'>) {
     const { definition } = index
-    const { keyType, payloadKind, unique } = definition
+    const { keyType, payloadKind, unique, ttl } = definition
     this.index = index
     this.definition = definition
+    this.#clock = clock
     this.keySpace = openKeySpace(random, keyType, isFixedKeyType(keyType) ? undefined : LONGEST_KEY)
-    const size = payloadBytes(payloadKind) ?? LONGEST_PAYLOAD
-    this.model = new OrderedModel({ keyType, payloadBytes: size, unique, matchFrom: 0 })
+    this.#payloadBytes = payloadBytes(payloadKind) ?? LONGEST_PAYLOAD
+    const expires = ttl !== undefined
+    this.model = new OrderedModel({
+      keyType,
+      payloadBytes: expires ? TIME_BYTES + this.#payloadBytes : this.#payloadBytes,
+      unique,
+      expires,
+      matchFrom: expires ? TIME_BYTES / 4 : 0,
+    })
     this.followed = new Followed(this)
   }
 
-  /** A batch of the model as the index takes it: payloads of any length have no zeros at their beginning. */
-  columnsOf({ payloads, ...batch }: WriteBatch): IndexWrite {
-    return { ...batch, payloads: payloads && this.payloadsOf(payloads) }
+  /**
+   * A batch at random, as the index takes it and as its model does.
+   * @param most items at most
+   * @param inserts share of the batches that only insert
+   */
+  randomWrite(
+    random: Random,
+    most: number,
+    inserts: number,
+  ): { readonly columns: IndexWrite; readonly batch: WriteBatch } {
+    const { ttl } = this.definition
+    const batch = randomBatch(random, { payloadBytes: this.#payloadBytes }, this.keySpace, most, inserts)
+    const columns = { ...batch, payloads: batch.payloads && this.payloadsOf(batch.payloads) }
+    if (ttl === undefined || batch.payloads === undefined) return { columns, batch }
+    const { given, times } = randomExpiries(random, ttl, countOf(batch.keys), this.#clock.date())
+    return {
+      columns: { ...columns, expireAt: given },
+      batch: { ...batch, payloads: withTimes(batch.payloads, times) },
+    }
   }
 
-  /** Payloads of the index as the model has them. */
-  modelPayloads(column: Column): Column {
-    const { payloadBytes: width } = this.model.shape
+  /** Has a batch take place in its model, behind which all leaves that expires until now. */
+  apply(planned: PlannedWrite): void {
+    planned.apply()
+    this.expire()
+  }
+
+  /** Has all leave a model of it that expires until now. */
+  expire(model: OrderedModel = this.model): void {
+    if (model.shape.expires) model.expire(this.#clock.date())
+  }
+
+  /** Payloads of the index, and when they expire if they do, as the model has them. */
+  modelPayloads(column: Column, expireAt: Column | undefined): Column {
+    const width = this.#payloadBytes
     const padded = valuesOf(column).map((value) => concatenate([new Uint8Array(width - value.length), value]))
-    return columnOf(padded, width)
+    const payloads = columnOf(padded, width)
+    return expireAt === undefined
+      ? payloads
+      : withTimes(payloads, [...aligned(expireAt.bytes, BigUint64Array)])
   }
 
+  /** Payloads of the model as the index takes them: those of any length have no zeros at their beginning. */
   payloadsOf(column: Column): Column {
     const isCut = payloadBytes(this.definition.payloadKind) === undefined
     return isCut ? columnOf(valuesOf(column).map(trimmed)) : column

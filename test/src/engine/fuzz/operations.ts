@@ -1,13 +1,15 @@
 import { setTimeout } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { ScanResult } from '../../../../gpu/index-structure.js'
-import { type Column, columnOf, concatenate, valueAt, valuesOf } from '../../../../protocol/columns.js'
-import { WarpdexError } from '../../../../protocol/errors.js'
-import { Condition, tokenWidth } from '../../../../protocol/types.js'
-import { randomBatch } from '../../../differential.js'
-import type { Random } from '../../../random.js'
+import { type Column, columnOf, valueAt } from '../../../../protocol/columns.js'
+import { tokenWidth } from '../../../../protocol/types.js'
+import { batch } from './batch-operations.js'
 import type { KnownIndex } from './known-index.js'
-import { type SentWrite, seenBy, type World } from './world.js'
+import type { KnownRelation } from './known-relation.js'
+import { append, createRelation, dropRelation, newAppend, readRows } from './relation-operations.js'
+import { unlessDropped, untilAnswered } from './waiting.js'
+import { seenBy, type World } from './world.js'
+import { deleteRange, load, newWrite, resend, write } from './write-operations.js'
 
 /** One kind of what is done to an engine. */
 interface Operation {
@@ -20,8 +22,6 @@ interface Operation {
 
 const MOST_INDEXES = 5
 const MOST_VERSIONS = 5
-/** Items of a batch at most. */
-const MOST_ITEMS = 300
 const NAMES = ['a', 'b', 'c', 'd', 'e', 'f', 'g'] as const
 const VERSION_SECONDS = 60
 
@@ -38,132 +38,19 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   closeVersion: { weight: 3, run: closeVersion },
   readVersion: { weight: 15, run: readVersion },
   feed: { weight: 4, isAlone: true, run: feed },
+  append: { weight: 8, run: append },
+  readRows: { weight: 6, run: readRows },
   create: { weight: 3, run: create },
+  createRelation: { weight: 3, run: createRelation },
   drop: { weight: 1, run: drop },
+  dropRelation: { weight: 1, run: dropRelation },
   rename: { weight: 2, run: rename },
   swap: { weight: 4, run: swap },
   snapshot: { weight: 2, run: snapshot },
-  passTime: { weight: 1, isAlone: true, run: passTime },
+  passTime: { weight: 4, isAlone: true, run: passTime },
   settle: { weight: 6, isAlone: true, run: (world) => world.checkAll() },
   restart: { weight: 1, isAlone: true, run: restart },
   loseDevice: { weight: 1, isAlone: true, run: loseDevice },
-}
-
-/** A batch for an index, which its model has taken. */
-function newWrite(world: World, known: KnownIndex): { readonly write: SentWrite; readonly isNamed: boolean } {
-  const { random } = world
-  const batch = randomBatch(random, known.model.shape, known.keySpace, MOST_ITEMS, 0.4)
-  const columns = known.columnsOf(batch)
-  const isNamed = random.chance(0.5)
-  const id = isNamed ? world.newId() : undefined
-  const planned = known.model.plan(batch)
-  planned.apply()
-  const send = async () => Uint8Array.from(await known.index.write(columns, id))
-  return { write: { about: [known], send, answer: planned.codes }, isNamed }
-}
-
-function write(world: World): void {
-  const known = world.pickIndex()
-  if (known === undefined) return
-  const { write, isNamed } = newWrite(world, known)
-  world.write(write, isNamed)
-}
-
-function deleteRange(world: World): void {
-  const { random } = world
-  const known = world.pickIndex()
-  if (known === undefined) return
-  const bound = () => (random.chance(0.2) ? undefined : known.keySpace.bounds(1))
-  const [from, to] = [bound(), bound()]
-  const exclusions = { fromExclusive: random.chance(0.3), toExclusive: random.chance(0.3) }
-  const ends = { from: from?.bytes, to: to?.bytes }
-  const offsets = { fromOffsets: from?.offsets, toOffsets: to?.offsets }
-  const answer = known.model.deleteRange({ ...ends, ...offsets, ...exclusions })
-  const id = random.chance(0.5) ? world.newId() : undefined
-  const send = () => known.index.deleteRange({ ...ends, ...exclusions }, id)
-  world.write({ about: [known], send, answer }, id !== undefined)
-}
-
-/** A load in a few parts, each of which names the one before it. */
-function load(world: World): void {
-  const known = world.pickIndex()
-  if (known === undefined) return
-  let after: number | undefined
-  for (let part = 0; part < 3; part++) {
-    const batch = randomBatch(world.random, known.model.shape, known.keySpace, MOST_ITEMS, 1)
-    const columns = known.columnsOf(batch)
-    const planned = known.model.plan(batch)
-    planned.apply()
-    const id = world.newId()
-    const before = after
-    const send = async () => {
-      const { inserted, existing } = await known.index.load(columns, { after: before }, id)
-      return [inserted, existing]
-    }
-    const answer = [0, 2].map((code) => planned.codes.filter((given) => given === code).length)
-    world.write({ about: [known], send, answer }, true)
-    after = id.number
-  }
-}
-
-/** Writes to several indexes, if conditions on some hold: all or none. */
-function batch(world: World): void {
-  const { random } = world
-  const some = () => [...world.indexes.values()].filter(() => random.chance(0.5))
-  const to = some()
-  const expected = some().map((known) => randomConditions(random, known))
-  const failed = expected.flatMap(({ holds }) => holds).indexOf(false)
-  const batches = to.map((known) => randomBatch(random, known.model.shape, known.keySpace, MOST_ITEMS, 0.4))
-  const columns = to.map((known, i) => known.columnsOf(batches[i]!))
-  const id = random.chance(0.5) ? world.newId() : undefined
-  const send = async () => {
-    const writes = to.map(({ index }, i) => ({ index, columns: columns[i]! }))
-    const conditions = expected.map(({ known, ...rest }) => ({ index: known.index, ...rest }))
-    return Uint8Array.from((await world.engine.writeBatch({ writes, appends: [], conditions }, id)).codes)
-  }
-  if (failed >= 0) {
-    const failure = { code: 'CONDITION_FAILED', item: failed }
-    world.expect(failureOf(send()), failure, 'a batch whose conditions do not hold')
-    return
-  }
-  const planned = to.map((known, i) => known.model.plan(batches[i]!))
-  for (const { apply } of planned) apply()
-  const answer = concatenate(planned.map(({ codes }) => codes))
-  const about = [...to, ...expected.map(({ known }) => known)]
-  world.write({ about, send, answer }, id !== undefined && to.length > 0)
-}
-
-/** Conditions on an index, and which of them hold. */
-function randomConditions(random: Random, known: KnownIndex) {
-  const keys = known.keySpace.column(random.pick([1, 3]))
-  const { found, payloads } = known.model.answer({ op: 'get' }, { keys })
-  const isFound = valuesOf(keys).map((_, i) => ((found[i >> 3]! >> (i & 7)) & 1) === 1)
-  const kinds = isFound.map((is) => {
-    if (random.chance(0.1)) return random.pick([Condition.absent, Condition.present])
-    return is ? random.pick([Condition.present, Condition.payload]) : Condition.absent
-  })
-  const holds = kinds.map((kind, i) => isFound[i] === (kind !== Condition.absent))
-  return {
-    known,
-    keys,
-    holds,
-    conditions: { kinds: Uint8Array.from(kinds), payloads: known.payloadsOf(payloads), sequences: undefined },
-  }
-}
-
-async function failureOf(work: Promise<unknown>): Promise<unknown> {
-  return work.then(
-    () => undefined,
-    ({ code, item }: WarpdexError) => ({ code, item }),
-  )
-}
-
-/** A write that was done is answered as it was at first. */
-function resend(world: World): void {
-  if (world.sent.length === 0) return
-  const { about, send, answer } = world.random.pick(world.sent)
-  const known = [...world.indexes.values()]
-  if (about.every((each) => known.includes(each))) world.expect(send(), answer, 'a write that is sent again')
 }
 
 function readSome(world: World): void {
@@ -202,7 +89,7 @@ function scanPages(world: World): void {
     }
     world.engine.versions.close(id)
   }
-  world.follow(unlessDropped(known, follow()))
+  world.follow(unlessDropped(known.index, follow()))
 }
 
 function unfinished({ tokens, more }: ScanResult, { definition }: KnownIndex): Column {
@@ -217,7 +104,7 @@ function unfinished({ tokens, more }: ScanResult, { definition }: KnownIndex): C
 function openVersion(world: World): void {
   if (world.versions.size === MOST_VERSIONS) return
   const id = world.newId()
-  world.engine.versions.open(id, VERSION_SECONDS)
+  world.engine.openVersion(id, VERSION_SECONDS)
   const seen = new Map([...world.indexes.values()].map((known) => [known, known.model.copied()]))
   world.versions.set(id.number, { seen, seconds: VERSION_SECONDS, lastUse: world.clock.now() })
 }
@@ -276,12 +163,17 @@ function swap(world: World): void {
 }
 
 function snapshot(world: World): void {
+  const relation = world.pickRelation()
+  if (relation !== undefined && world.random.chance(0.3)) {
+    world.follow(unlessDropped(relation.relation, relation.relation.snapshot()))
+    return
+  }
   const known = world.pickIndex()
-  if (known !== undefined) world.follow(unlessDropped(known, known.index.snapshot()))
+  if (known !== undefined) world.follow(unlessDropped(known.index, known.index.snapshot()))
 }
 
 function passTime(world: World): void {
-  world.clock.pass(world.random.pick([1, 30, 61]))
+  world.passTime(world.random.pick([1, 30, 61]))
   const now = world.clock.now()
   for (const [number, { lastUse, seconds }] of world.versions) {
     const isOpen = now < lastUse + seconds * 1000
@@ -292,6 +184,7 @@ function passTime(world: World): void {
 
 async function restart(world: World): Promise<void> {
   await world.engine.close()
+  world.passTime(world.random.pick([0, 0, 20]))
   await world.openEngine()
   world.loseVersions()
   await world.checkAll()
@@ -299,19 +192,10 @@ async function restart(world: World): Promise<void> {
 
 /** Writes that are under way when the device is lost are done once, sent again until they are answered. */
 async function loseDevice(world: World): Promise<void> {
-  const working = [...world.indexes.values()].map(async (known) => {
-    const before = known.model.copied()
-    const { write } = newWrite(world, known)
-    const read = known.randomRead(world.random)
-    const answers = [before, known.model].map((model) =>
-      known.comparable(model.answer(read.request, read.columns)),
-    )
-    const sending = untilAnswered(write.send)
-    const found = await untilAnswered(() => known.index.read(read.request, read.columns))
-    world.compare(isOneOf(known.comparable(found), answers), true, 'whether a read saw a write as a whole')
-    world.expect(sending, write.answer, 'a write while the device is lost')
-    await sending
-  })
+  const working = [
+    ...[...world.indexes.values()].map((known) => writeMeanwhile(world, known)),
+    ...[...world.relations.values()].map((known) => appendMeanwhile(world, known)),
+  ]
   await setTimeout(world.random.below(5))
   const { device } = world
   device.gpu.destroy()
@@ -321,25 +205,28 @@ async function loseDevice(world: World): Promise<void> {
   await world.checkAll()
 }
 
-/** What takes several turns of an index may find it gone. */
-async function unlessDropped(known: KnownIndex, work: Promise<unknown>): Promise<void> {
-  try {
-    await work
-  } catch (error) {
-    if (!known.index.isDropped || !(error instanceof WarpdexError) || error.code !== 'UNKNOWN_INDEX')
-      throw error
-  }
+async function writeMeanwhile(world: World, known: KnownIndex): Promise<void> {
+  const before = known.model.copied()
+  const { write } = newWrite(world, known)
+  const read = known.randomRead(world.random)
+  const answers = [before, known.model].map((model) =>
+    known.comparable(model.answer(read.request, read.columns)),
+  )
+  const sending = untilAnswered(write.send)
+  const found = await untilAnswered(() => known.index.read(read.request, read.columns))
+  world.compare(isOneOf(known.comparable(found), answers), true, 'whether a read saw a write as a whole')
+  world.expect(sending, write.answer, 'a write while the device is lost')
+  await sending
 }
 
-/** Sends a request again and again while the device is lost. */
-async function untilAnswered<T>(send: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await send()
-    } catch (error) {
-      if (!(error instanceof WarpdexError) || error.code !== 'DEVICE_LOST') throw error
-    }
-  }
+async function appendMeanwhile(world: World, known: KnownRelation): Promise<void> {
+  const { rows } = known
+  const { write } = newAppend(world, known)
+  const sending = untilAnswered(write.send)
+  const { total } = await untilAnswered(() => known.relation.read({ columns: [], from: 0, limit: 1 }))
+  world.compare([rows, known.rows].includes(total), true, 'whether a read saw an append as a whole')
+  world.expect(sending, write.answer, 'an append while the device is lost')
+  await sending
 }
 
 function isOneOf(answer: unknown, answers: readonly unknown[]): boolean {

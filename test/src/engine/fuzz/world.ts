@@ -4,10 +4,12 @@ import { WarpdexError } from '../../../../protocol/errors.js'
 import { Engine, type EngineOptions } from '../../../../src/engine/index.js'
 import type { OpenVersion, VersionId } from '../../../../src/engine/read-versions.js'
 import { expectEqual } from '../../../differential.js'
+import { readBack } from '../../../gpu/relational/stored/read-back.js'
 import { OrderedModel } from '../../../ordered-model.js'
 import type { Random } from '../../../random.js'
 import { HandClock } from '../hand-clock.js'
 import { KnownIndex, type Room, randomDefinition } from './known-index.js'
+import { KnownRelation, randomRelation } from './known-relation.js'
 
 /** What a read version sees. */
 interface KnownVersion {
@@ -19,7 +21,7 @@ interface KnownVersion {
 /** A write that may be sent again. */
 export interface SentWrite {
   /** What it goes to, or has conditions on. */
-  readonly about: readonly KnownIndex[]
+  readonly about: readonly (KnownIndex | KnownRelation)[]
   /** @returns what is compared of its answer */
   send(): Promise<unknown>
   readonly answer: unknown
@@ -42,6 +44,7 @@ export class World {
   readonly random: Random
   readonly clock = new HandClock()
   readonly indexes = new Map<string, KnownIndex>()
+  readonly relations = new Map<string, KnownRelation>()
   readonly versions = new Map<number, KnownVersion>()
   readonly sent: SentWrite[] = []
   readonly #options: WorldOptions
@@ -88,6 +91,13 @@ export class World {
       },
     })
     for (const [name, known] of this.indexes) known.index = this.#engine.index(name)
+    for (const [name, known] of this.relations) known.relation = this.#engine.relation(name)
+  }
+
+  /** Lets time pass, in which entries expire. Nothing may be under way. */
+  passTime(seconds: number): void {
+    this.clock.pass(seconds)
+    for (const known of this.indexes.values()) known.expire()
   }
 
   /** A number that names a write or a read version. */
@@ -108,10 +118,25 @@ export class World {
     return name === undefined ? undefined : this.indexes.get(name)
   }
 
+  pickRelation(): KnownRelation | undefined {
+    return this.relations.size === 0 ? undefined : this.random.pick([...this.relations.values()])
+  }
+
+  /** Whether an index or a relation is not dropped. */
+  has(known: KnownIndex | KnownRelation): boolean {
+    return [...this.indexes.values(), ...this.relations.values()].includes(known)
+  }
+
   async createIndex(name: string): Promise<void> {
     this.note(`create ${name}`)
     await this.#engine.createIndex(randomDefinition(this.random, name, this.#options))
-    this.indexes.set(name, new KnownIndex(this.random, this.#engine.index(name)))
+    this.indexes.set(name, new KnownIndex(this.random, this.#engine.index(name), this.clock))
+  }
+
+  async createRelation(name: string): Promise<void> {
+    this.note(`create relation ${name}`)
+    await this.#engine.createRelation(randomRelation(this.random, name))
+    this.relations.set(name, new KnownRelation(this.#engine.relation(name)))
   }
 
   /** Has the feed of an index tell what has changed, which makes what there is. */
@@ -197,6 +222,7 @@ export class World {
       this.compare(this.#engine.index(name) === known.index, true, `the index under the name ${name}`)
       this.read(known, { request: { op: 'scan', ranges: 1, limit: 100_000 }, columns: {} })
     }
+    this.#checkRelations()
     for (const [number, version] of this.versions) {
       for (const known of this.indexes.values()) {
         const used = this.useVersion(number, version)
@@ -209,6 +235,15 @@ export class World {
       }
     }
     await this.settle()
+  }
+
+  #checkRelations(): void {
+    const named = this.#engine.relations().map(({ name }) => name)
+    this.compare(named.toSorted(), [...this.relations.keys()].sort(), 'names of relations')
+    for (const known of this.relations.values()) {
+      const found = known.relation.use((columns) => readBack(this.#device, columns))
+      this.expect(found, known.contents(), `the rows of ${JSON.stringify(known.definition)}`)
+    }
   }
 
   /** Every version is gone. */
