@@ -128,7 +128,7 @@ export class Engine extends Catalog {
    * @throws WarpdexError `OVERLOADED`
    */
   openVersion(id: VersionId, seconds: number): void {
-    for (const index of this.host.indexes.all()) void index.removeDue()
+    for (const index of this.host.indexes.all()) index.expiry?.beforeVersion()
     this.versions.open(id, seconds)
   }
 

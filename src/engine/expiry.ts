@@ -11,10 +11,17 @@ interface ExpiryHost {
   readonly clock: Clock
   /** Runs a task that writes, in the index's turn with nothing beside it. */
   inTurn(task: () => Promise<void>): Promise<void>
-  /** Removes what is due, in its turn. */
-  remove(entries: DueEntries): Promise<void>
+  /** Removes what expires until some time, in its turn. */
+  remove(entries: DueEntries, until: number): Promise<void>
   /** Whether the index is not on the device. */
   isAway(): boolean
+}
+
+/** A removal that waits for its turn. */
+interface Removal {
+  /** Until when it removes what expires; until it begins where this is not settled. */
+  until?: number
+  done: Promise<void>
 }
 
 /** Between two removals that nobody waits for, at least: each looks at all entries. */
@@ -40,10 +47,12 @@ export class Expiry {
   readonly #host: ExpiryHost
   /** Before this nothing is due, whether it is stored or waits to be, that no removal which waits will remove; only meaningful while none runs. */
   #due = 0
-  /** Whether a removal waits for its turn, behind which all comes that comes now; and whether one runs. */
-  #waits = false
-  #runs = false
-  #removal: Promise<void> | undefined
+  /** Those that have not begun. */
+  readonly #queued = new Set<Removal>()
+  /** The last of them, behind which all comes that comes now. */
+  #last: Removal | undefined
+  /** Removals that run, or will not remove all that is due by then: what they leave is not known before their end. */
+  #unknown = 0
   #alarmAt = Number.POSITIVE_INFINITY
   #stopAlarm = () => {}
 
@@ -59,25 +68,38 @@ export class Expiry {
   beforeRequest(): Promise<void> | undefined {
     // What is written behind a removal that waits is not removed by it.
     const isDue = this.#host.clock.date() >= this.#due
-    if (this.#waits && !isDue) return this.#removal
-    // What a removal leaves is not known before its end.
-    if (!this.#runs && !isDue) return undefined
-    this.#waits = true
+    if (this.#last !== undefined && !isDue) return this.#last.done
+    if (this.#unknown === 0 && !isDue) return undefined
     this.#due = Number.POSITIVE_INFINITY
-    const removal = this.#host.inTurn(() => this.#remove())
+    const removal: Removal = { done: Promise.resolve() }
+    this.#queued.add(removal)
+    this.#last = removal
+    removal.done = this.#host.inTurn(() => this.#remove(removal))
     // Whoever waits for it is told.
-    removal.catch(() => {})
-    this.#removal = removal
-    return removal
+    removal.done.catch(() => {})
+    return removal.done
   }
 
-  async #remove(): Promise<void> {
-    this.#waits = false
-    this.#runs = true
+  /** As `beforeRequest`, for a read version that sees what expires from now on: removals that wait leave that alone. */
+  beforeVersion(): void {
+    void this.beforeRequest()
+    for (const removal of this.#queued) {
+      if (removal.until !== undefined) continue
+      removal.until = this.#host.clock.date()
+      this.#unknown++
+    }
+    this.#last = undefined
+  }
+
+  async #remove(removal: Removal): Promise<void> {
+    this.#queued.delete(removal)
+    if (this.#last === removal) this.#last = undefined
+    if (removal.until === undefined) this.#unknown++
+    const until = removal.until ?? this.#host.clock.date()
     try {
-      if (this.#host.clock.date() >= this.entries.next) await this.#host.remove(this.entries)
+      if (until >= this.entries.next) await this.#host.remove(this.entries, until)
     } finally {
-      this.#runs = false
+      this.#unknown--
       this.#due = Math.min(this.#due, this.entries.next)
       this.#setAlarm()
     }

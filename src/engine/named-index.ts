@@ -15,7 +15,6 @@ import type { Answer } from '../../persistence/log/write-outcomes.js'
 import type { Column } from '../../protocol/columns.js'
 import type { IndexHandle } from '../../protocol/data-request.js'
 import type { WarpdexError } from '../../protocol/errors.js'
-import type { ExpiryFigures } from '../../protocol/expiry.js'
 import { type LoadCounts, type LoadResult, NO_ROWS } from '../../protocol/load.js'
 import type { IndexStats, SnapshotInfo } from '../../protocol/replies.js'
 import { type IndexDefinition, payloadBytes } from '../../protocol/types.js'
@@ -55,8 +54,8 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   readonly #hasRows: boolean
   /** Undefined until it is created. */
   #feed: ChangeFeed | undefined
-  /** Only where entries expire. */
-  readonly #expiry: Expiry | undefined
+  /** Only where entries expire; what is asked comes behind its removals. */
+  readonly expiry: Expiry | undefined
   #generation = FIRST_GENERATION
 
   /** @param fill for an index over columns of a relation: has what it must hold put into it, in the relation's turn */
@@ -74,13 +73,13 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
       live: () => this.live(),
     })
     this.#changes = new StructureChanges(host, { live: () => this.live(), recover: () => this.recover() })
-    this.#expiry = expiryOf(definition, {
+    this.expiry = expiryOf(definition, {
       clock: host.clock,
       inTurn: (task) => {
         this.#reader.copyForVersions()
         return this.queue.exclusive(task)
       },
-      remove: (entries) => this.#changes.removeDue(entries),
+      remove: (entries, until) => this.#changes.removeDue(entries, until),
       isAway: () => !this.isLoaded || this.live().structure.isOnHost,
     })
   }
@@ -103,7 +102,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     version?: OpenVersion,
   ): Promise<ReadResults[Op]> {
     this.refuse()
-    return behind(this.removeDue(), this.#reader.read(request, columns, reader, version))
+    return behind(this.expiry?.beforeRequest(), this.#reader.read(request, columns, reader, version))
   }
 
   /**
@@ -117,25 +116,15 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     reader?: Reader,
   ): Promise<ScanResult> {
     this.refuse()
-    return behind(this.removeDue(), this.#reader.readAndOpen(version, request, columns, reader))
-  }
-
-  /** Has what expires until now removed before all that is asked of it after the call. @returns that, unless nothing is due */
-  removeDue(): Promise<void> | undefined {
-    return this.#expiry?.beforeRequest()
-  }
-
-  /** What is known of the expiry of its entries; undefined where they have none. */
-  get expiry(): ExpiryFigures | undefined {
-    return this.#expiry?.figures
+    return behind(this.expiry?.beforeRequest(), this.#reader.readAndOpen(version, request, columns, reader))
   }
 
   /** Counts the entries that are to expire, of an index that is on the device. */
   async countExpiring(): Promise<void> {
-    const { entries } = this.#expiry ?? {}
+    const { entries } = this.expiry ?? {}
     if (entries === undefined || this.live().structure.isOnHost) return
     const count = () => this.live().structure.use((current) => entries.count(current))
-    await behind(this.removeDue(), this.queue.read(count))
+    await behind(this.expiry?.beforeRequest(), this.queue.read(count))
   }
 
   /**
@@ -173,7 +162,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
    */
   async deleteRange(range: LoggedRange, id?: WriteId, cancellation?: Cancellation): Promise<number> {
     this.#refuseWrites()
-    void this.removeDue()
+    void this.expiry?.beforeRequest()
     this.#reader.copyForVersions()
     return this.queue.exclusive(() => this.#changes.deleteRange(range, id, cancellation))
   }
@@ -222,8 +211,8 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   /** As `holdAlone`, for what a batch writes to it. Takes its place before it returns. */
   async holdForBatch(columns: IndexWrite): Promise<BatchTarget> {
     this.#refuseWrites()
-    void this.removeDue()
-    const timed = this.#expiry?.timed(columns) ?? columns
+    void this.expiry?.beforeRequest()
+    const timed = this.expiry?.timed(columns) ?? columns
     return indexTarget(await this.holdAlone(), timed)
   }
 
@@ -232,7 +221,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     this.refuse()
     // Whoever has a turn of it keeps appends to its relation waiting, for which a batch may wait.
     if (this.isDerived) throw noConditions(this.definition)
-    void this.removeDue()
+    void this.expiry?.beforeRequest()
     return this.holdTurn('read')
   }
 
@@ -291,7 +280,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
       structureReason: structureReason(this.definition),
       ...structure.stats(),
       ...this.logFigures(),
-      ...this.expiry,
+      ...this.expiry?.figures,
       ...(this.#hasRows ? { storedPayloads: this.host.store.payloads.stats(stored.id) } : {}),
     }
   }
@@ -334,7 +323,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
       waits: this.host.feeds,
       positionOf: (version) => this.#reader.positionOf(version),
     })
-    const due = this.#expiry?.entries
+    const due = this.expiry?.entries
     const writer = new IndexWriter(store, stored, shapeOf(this.definition), onLogged, due)
     return { stored, writer, upkeep }
   }
@@ -344,9 +333,9 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     id: number,
   ): Promise<Loaded<PagedStructure<IndexStructure>>> {
     const { definition } = this
-    const options = { ...this.host, device, id, definition, fill: this.#fill, due: this.#expiry?.entries }
+    const options = { ...this.host, device, id, definition, fill: this.#fill, due: this.expiry?.entries }
     const { structure, replayedBytes } = await loadStructure(options)
-    this.#expiry?.loaded()
+    this.expiry?.loaded()
     return { structure: pagedIndex(structure, this.host), replayedBytes }
   }
 
@@ -367,12 +356,12 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     })
     this.#wakeFeed()
     await dropped
-    this.#expiry?.stop()
+    this.expiry?.stop()
     await this.#reader.dropCopies()
   }
 
   override async close(): Promise<void> {
-    this.#expiry?.stop()
+    this.expiry?.stop()
     await super.close()
     await this.#feed?.settled()
   }
@@ -389,8 +378,8 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
 
   async #write(write: Omit<PendingWrite, 'resolve' | 'reject'>): Promise<Answer> {
     this.#refuseWrites()
-    void this.removeDue()
-    const columns = this.#expiry?.timed(write.columns) ?? write.columns
+    void this.expiry?.beforeRequest()
+    const columns = this.expiry?.timed(write.columns) ?? write.columns
     this.#reader.copyForVersions()
     return new Promise((resolve, reject) => {
       const fail = (error: WarpdexError) => {

@@ -37,10 +37,10 @@ interface ChangedIndex {
 
 /** How an index's structure is changed, each time in a turn of the index with nothing beside it. */
 export class StructureChanges {
-  readonly #host: Pick<EngineHost, 'store' | 'clock' | 'meter'>
+  readonly #host: Pick<EngineHost, 'store' | 'meter'>
   readonly #index: ChangedIndex
 
-  constructor(host: Pick<EngineHost, 'store' | 'clock' | 'meter'>, index: ChangedIndex) {
+  constructor(host: Pick<EngineHost, 'store' | 'meter'>, index: ChangedIndex) {
     this.#host = host
     this.#index = index
   }
@@ -55,11 +55,11 @@ export class StructureChanges {
     })
   }
 
-  /** Removes what is due. Where that is done in part only, the index is fetched from disk. */
-  async removeDue(entries: DueEntries): Promise<void> {
+  /** Removes what expires until some time. Where that is done in part only, the index is fetched from disk. */
+  async removeDue(entries: DueEntries, until: number): Promise<void> {
     const { structure, upkeep } = this.#index.live()
     const isSound = await structure.change(async (current) => {
-      const isSound = await entries.removeOrBreak(this.#target(structure), this.#host.clock.date())
+      const isSound = await entries.removeOrBreak(this.#target(structure), until)
       if (isSound) await upkeep.afterWrites(current, false)
       return isSound
     })

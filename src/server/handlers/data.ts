@@ -61,7 +61,7 @@ export async function handleData(
     case 'explain': {
       const columns = { keys: explainColumns(request, definition) }
       const explanation = await read({ op: 'explain', traversal }, columns)
-      return { fields: { explanation: { ...explanation, expiry: index.expiry } } }
+      return { fields: { explanation: { ...explanation, expiry: index.expiry?.figures } } }
     }
     case 'scan': {
       const { ranges, ...ends } = scanColumns(request, definition)

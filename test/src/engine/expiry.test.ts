@@ -225,3 +225,27 @@ t.test('what nobody asks for is removed all the same', async (t) => {
   t.match(figures(), { payloads: 1, expired: 1 })
   await engine.close()
 })
+
+t.test(
+  'a read version keeps what expires behind it before the removal that waits has its turn',
+  async (t) => {
+    const clock = new HandClock()
+    const engine = await openEngine(t, { clock })
+    await engine.createIndex(timedIndex())
+    await write(engine, 1, clock.date() + 2000)
+    await write(engine, 2, clock.date() + 4000)
+    const { release } = await engine.index('a').holdToRead()
+    clock.pass(3)
+    engine.openVersion({ client: 'c', number: 1 }, 60)
+    const seen = engine.versions.use({ client: 'c', number: 1 })
+    clock.pass(3)
+    const keys = numbers(1, 2)
+    const asked = [seen, undefined].map((version) =>
+      engine.index('a').read({ op: 'get' }, { keys }, undefined, version),
+    )
+    release()
+    const [before, now] = await Promise.all(asked)
+    t.same([before?.found, now?.found], [[0b10], [0]])
+    await engine.close()
+  },
+)
