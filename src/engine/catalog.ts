@@ -148,7 +148,7 @@ export abstract class Catalog {
   async renameIndex(name: string, to: string): Promise<void> {
     this.refuse()
     await this.#renames.inTurn([name, to], async () =>
-      this.#renames.give([{ index: this.index(name), name: to }]),
+      this.#renames.give([{ ...this.#indexWithRelation(name), name: to }]),
     )
   }
 
@@ -160,8 +160,8 @@ export abstract class Catalog {
     this.refuse()
     await this.#renames.inTurn([one, other], async () =>
       this.#renames.give([
-        { index: this.index(one), name: other },
-        { index: this.index(other), name: one },
+        { ...this.#indexWithRelation(one), name: other },
+        { ...this.#indexWithRelation(other), name: one },
       ]),
     )
   }
@@ -283,6 +283,17 @@ export abstract class Catalog {
   async writeBatch(batch: AtomicBatch, id?: WriteId, cancellation?: Cancellation): Promise<BatchAnswer> {
     this.refuse()
     return writeBatch(this.host, batch, id, cancellation)
+  }
+
+  /** @throws WarpdexError `UNKNOWN_INDEX`, `SHUTTING_DOWN` */
+  #indexWithRelation(name: string): { readonly index: Index; readonly relation: Relation | undefined } {
+    const index = this.index(name)
+    return { index, relation: this.#relationOf(index) }
+  }
+
+  /** The relation whose columns an index is over, if it is over any. */
+  #relationOf({ definition: { of } }: Index): Relation | undefined {
+    return of && this.stored.get(of.relation)
   }
 
   #readable(name: string): Relation | KeptResult | undefined {

@@ -37,6 +37,13 @@ import type { HeldIndex } from './relation-indexes.js'
 import type { Followers } from './request-queue.js'
 import { type IndexParts, type LoadedIndex, StructureChanges } from './structure-changes.js'
 
+/** The turn of an index that is to have another name, until it is released. */
+export interface HeldForName {
+  readonly id: number
+  readonly generation: number
+  release(): void
+}
+
 /**
  * One named index: the order of its requests, and their way to the structure on the device and to the store. Columns must have
  * passed the checks of `protocol/request-columns.ts`. Requests run in the order of the calls, and a write is seen by all that is
@@ -257,11 +264,13 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   /**
    * Begins another generation of its handle, and takes its turn until that is released, so that `renamed` may give it another name. If that
    * comes to nothing, the generation is no harm: who asked by the one before opens the index again.
+   * @param within the turn of the relation that it follows, if it does; without it it takes its place before it returns
    */
-  async holdForName(): Promise<{ readonly id: number; readonly generation: number; release(): void }> {
+  async holdForName(within?: Promise<unknown>): Promise<HeldForName> {
     this.refuse()
     const generation = ++this.#generation
     this.#wakeFeed()
+    if (within !== undefined) await within
     const { stored, release } = await this.holdTurn('exclusive')
     return { id: stored.id, generation, release }
   }

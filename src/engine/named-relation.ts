@@ -129,6 +129,12 @@ export class Relation extends NamedStructure<
     return this.id === undefined ? 0 : this.host.store.log.last(this.id)
   }
 
+  /** As `hold`, with nothing beside it. */
+  async holdAlone(): Promise<HeldRelation> {
+    this.refuse()
+    return this.holdTurn('exclusive')
+  }
+
   /** The indexes over its columns. */
   get indexes(): readonly Index[] {
     return [...this.#indexes]

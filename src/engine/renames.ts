@@ -1,7 +1,8 @@
 import type { Store } from '../../persistence/store.js'
 import { badRequest } from '../../protocol/errors.js'
 import { indexExists } from './index-errors.js'
-import type { Index } from './named-index.js'
+import type { HeldForName, Index } from './named-index.js'
+import type { Relation } from './named-relation.js'
 import { allHeld } from './named-structure.js'
 import type { Registry } from './registry.js'
 
@@ -9,6 +10,8 @@ import type { Registry } from './registry.js'
 interface NewName {
   readonly index: Index
   readonly name: string
+  /** Whose columns it is over, if it is over any. */
+  readonly relation: Relation | undefined
 }
 
 /**
@@ -70,20 +73,30 @@ export class Renames {
       if (owner !== undefined && !names.some(({ index }) => index === owner))
         throw indexExists(owner.definition)
     }
-    // All queues are entered in one step, so that changes never wait for each other crosswise.
-    const held = await allHeld(names.map(({ index }) => index.holdForName()))
+    // All queues are entered in one step, so that changes never wait for each other crosswise: those of indexes over columns only within the turns of their
+    // relations, as appends enter them.
+    const relations = new Set(names.flatMap(({ relation }) => relation ?? []))
+    const within = allHeld([...relations].map((relation) => relation.holdAlone()))
+    const named = allHeld(names.map(({ index, relation }) => index.holdForName(relation && within)))
+    const turns = await Promise.allSettled([named, within])
     try {
-      // Where a drop fails the name is still its index's, as the store says.
-      for (const { name } of names) await this.#indexes.dropOf(name)?.catch(() => {})
-      const stored = await this.#store.renameIndexes(
-        names.map(({ name }, i) => ({ name, id: held[i].id, generation: held[i].generation })),
-      )
-      const indexes = names.map(({ index }) => index)
-      this.#indexes.rename(indexes, () => {
-        for (const [i, index] of indexes.entries()) index.renamed(stored[i])
-      })
+      await this.#give(names, await named)
     } finally {
-      for (const { release } of held) release()
+      for (const turn of turns)
+        if (turn.status === 'fulfilled') for (const { release } of turn.value) release()
     }
+  }
+
+  /** Gives names to indexes whose turns these are. */
+  async #give(names: readonly NewName[], held: readonly HeldForName[]): Promise<void> {
+    // Where a drop fails the name is still its index's, as the store says.
+    for (const { name } of names) await this.#indexes.dropOf(name)?.catch(() => {})
+    const stored = await this.#store.renameIndexes(
+      names.map(({ name }, i) => ({ name, id: held[i].id, generation: held[i].generation })),
+    )
+    const indexes = names.map(({ index }) => index)
+    this.#indexes.rename(indexes, () => {
+      for (const [i, index] of indexes.entries()) index.renamed(stored[i])
+    })
   }
 }

@@ -1,4 +1,6 @@
 import t from 'tap'
+import type { RelationDefinition } from '../../../protocol/relation.js'
+import { packBatch } from '../../../protocol/relation-values.js'
 import { type IndexDefinition, WriteOp } from '../../../protocol/types.js'
 import type { Engine } from '../../../src/engine/index.js'
 import { reads } from '../../reads.js'
@@ -139,4 +141,35 @@ t.test('indexes over columns change their names, and go with their relation', as
   await Promise.all([renamed, dropped])
   t.same(namesOf(engine), ['by k'])
   await engine.createIndex(definition('by number'))
+})
+
+t.test('indexes over columns are swapped with others beside batches that write to both', async (t) => {
+  const engine = await openEngine(t)
+  const rows: RelationDefinition = { name: 'rows', columns: [{ name: 'n', type: 'u32', nullable: false }] }
+  await engine.createRelation(rows)
+  for (const name of ['over', 'other over'])
+    await engine.createRelationIndex({ name, relation: 'rows', columns: ['n'] })
+  await engine.createIndex(definition('a'))
+  const [over, plain] = [engine.index('over'), engine.index('a')]
+  const write = (number: number) =>
+    engine.writeBatch({
+      writes: [
+        {
+          index: plain,
+          columns: { ops: WriteOp.insert, keys: column(number), payloads: column(number) },
+        },
+      ],
+      appends: [{ relation: engine.relation('rows'), rows: packBatch({ n: [number] }, rows) }],
+      conditions: [],
+    })
+  await Promise.all([
+    write(1),
+    engine.swapIndexes('over', 'a'),
+    write(2),
+    engine.swapIndexes('over', 'other over'),
+    write(3),
+    engine.swapIndexes('other over', 'a'),
+  ])
+  t.same([engine.index('other over'), engine.index('over').isDerived], [over, true])
+  t.equal(engine.index('a').isDerived, false)
 })
