@@ -8,6 +8,7 @@ import { benchColdPayloads } from './cold-payloads.js'
 import { benchDevice } from './device.js'
 import { benchDoor } from './door/door.js'
 import { benchFairness } from './fairness/fairness.js'
+import { benchFiles } from './files.js'
 import { benchMerge } from './merge.js'
 import { benchOrder } from './order.js'
 import { benchRelational } from './papers/diamos/relational.js'
@@ -85,6 +86,10 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
   serve: ({ adapter, largest, seconds }) => benchServe({ adapter, logarithm: largest(22), seconds }),
   bulk: ({ adapter, device, largest }) =>
     benchBulk({ adapter, logarithm: largest(20), withoutDevice: device.facts.software ? 24 : largest(26) }),
+  files: ({ adapter, device, quick }) => {
+    device.destroy()
+    return benchFiles(adapter, quick ? 500_000 : 4_000_000)
+  },
   shards: ({ adapter, device, millions }) => {
     const [u32, u64] = millions ?? (device.facts.software ? [2, 1] : [1000, 500])
     device.destroy()

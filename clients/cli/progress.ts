@@ -16,7 +16,8 @@ const SILENT: Progress = { update: () => {}, stop: () => {} }
  */
 export function showProgress(title: string, total: number | undefined): Progress {
   if (!process.stderr.isTTY) return SILENT
-  const format = total === undefined ? `${title}  {note}` : `${title} {bar} {percentage} %  {note}`
+  const format =
+    total === undefined ? `${title}  {note}` : `${title} {bar} {percentage} %  {note}, {eta_formatted} left`
   const bar = new SingleBar(
     { format, stream: process.stderr, clearOnComplete: true, fps: 5 },
     Presets.shades_classic,

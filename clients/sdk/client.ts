@@ -10,6 +10,7 @@ import { writeParts } from './atomic-write.js'
 import {
   ANYTHING,
   CALL_OPTIONS,
+  CALLBACK,
   type CallOptions,
   checkName,
   checkOptions,
@@ -18,6 +19,7 @@ import {
   TEXT,
 } from './call-options.js'
 import { Connection } from './connection.js'
+import type { ImportFileOptions } from './files/import-file.js'
 import { IndexCalls } from './index-calls.js'
 import type { IndexTypes } from './index-types.js'
 import {
@@ -58,6 +60,16 @@ export interface CalibrationOptions extends CallOptions {
 }
 
 const CALIBRATION_OPTIONS: Kinds<CalibrationOptions> = { again: FLAG, ...CALL_OPTIONS }
+
+const IMPORT_OPTIONS: Kinds<ImportFileOptions> = {
+  relation: TEXT,
+  format: TEXT,
+  columns: ANYTHING,
+  onBadLine: CALLBACK,
+  onProgress: CALLBACK,
+  signal: CALL_OPTIONS.signal,
+}
+
 export interface CloseOptions {
   /** Calls that are not answered fail with `CANCELLED`. */
   readonly now?: boolean | undefined
@@ -228,6 +240,21 @@ export class Client {
   async listRelations(options: CallOptions = {}): Promise<readonly RelationInfo[]> {
     checkOptions(options, CALL_OPTIONS, 'listRelations')
     return (await this.#request('listRelations', {}, options)).relations
+  }
+
+  /**
+   * Appends the rows of a file of CSV with a head line, TSV, NDJSON, Parquet or Arrow to a relation, which is made where there is none, and
+   * dropped again should nothing be stored. In Node only; needs the package `@duckdb/node-api`, but for Arrow `apache-arrow`.
+   *
+   * @returns how many rows were appended
+   * @throws WarpdexError that names the line or row, and says how many rows are stored: the first ones; `BAD_REQUEST` before anything is stored where values
+   * would lose digits and `columns` do not say that they may
+   */
+  async importFile(path: string, options: ImportFileOptions): Promise<{ readonly rows: number }> {
+    checkOptions(options, IMPORT_OPTIONS, 'importFile')
+    checkName(options.relation, 'importFile', 'a relation')
+    const { importFile } = await import('./files/import-file.js')
+    return importFile(this, path, options)
   }
 
   /** Figures of the server, its indexes and its relations. */

@@ -155,6 +155,16 @@ export class Relation {
     return { first, rows: changed }
   }
 
+   * Adds rows as they travel: columns of little-endian values with their validity, strings as numbers of different ones in the order of their
+   * bytes. They go out in one request, and are stored as a whole.
+   * @throws WarpdexError also `TOO_LARGE`
+   */
+  async appendBatch(batch: RelationBatch, options: CallOptions = {}): Promise<AppendedRows> {
+    checkOptions(options, CALL_OPTIONS, 'appendBatch')
+    const bounds = this.#connection.bounds(options)
+    return this.#appendOne(batch, await this.#definition.get(bounds), bounds)
+  }
+
   /** Rows to be added at the end by `Client.write`, together with other writes; they go out in one request. */
   batch(input: RelationInput): RowBatch {
     return new RowBatch(this.#connection, this.name, this.#definition, input)
@@ -243,10 +253,7 @@ export class Relation {
     let first: number | undefined
     let rows = 0
     for (const batch of batches(inputFor(definition), definition)) {
-      const columns = [...batch.columns.keys()]
-      const fields = { rows: batch.rows, columns, writeId: this.#connection.newWriteId() }
-      const sections = sectionsOfBatch(batch, definition.columns)
-      const { fields: appended } = await this.#request('append', fields, bounds, sections)
+      const appended = await this.#appendOne(batch, definition, bounds)
       first ??= appended.first
       rows += appended.rows
     }
@@ -258,6 +265,12 @@ export class Relation {
     const { query, lists } = fields
     const request = { ...(query as object), lists, writeId: this.#connection.newWriteId() }
     return (await this.#request('changeRows', request, this.#connection.bounds(options), sections)).fields
+  }
+
+  async #appendOne(batch: RelationBatch, { columns: all }: RelationDefinition, bounds: Bounds) {
+    const columns = [...batch.columns.keys()]
+    const fields = { rows: batch.rows, columns, writeId: this.#connection.newWriteId() }
+    return (await this.#request('append', fields, bounds, sectionsOfBatch(batch, all))).fields
   }
 
   async #stats(bounds: Bounds): Promise<RelationStats> {

@@ -1,16 +1,17 @@
 import { badRequest } from '../../../protocol/errors.js'
 import { type IndexDefinition, isFixedKeyType } from '../../../protocol/types.js'
-import { LoadError, type LoadResult } from '../../sdk/index.js'
+import { FILE_FORMATS } from '../../sdk/files/file-formats.js'
+import { type ImportProgress, LoadError, type LoadResult } from '../../sdk/index.js'
 import { argument, command, flag, type Given, text } from '../command.js'
 import { parseColumnSpec } from '../import/column-spec.js'
 import { Importer } from '../import/importer.js'
-import { FILE_FORMATS, importRelation } from '../import/relation-import.js'
 import { type RowFormat, readRows } from '../import/rows.js'
 import { type OnBadLine, openText } from '../import/text.js'
 import { untilSignal } from '../interrupt.js'
-import { grouped, printLines } from '../output.js'
+import { bytesText, grouped, printLines } from '../output.js'
 import { type Progress, showProgress } from '../progress.js'
 import { CLIENT_OPTIONS, withClient, withIndex } from '../session.js'
+import { withFile } from '../standard-input.js'
 
 /** What says something of a file for an index, and nothing of one for a relation. */
 const OF_INDEXES = ['separator', 'key-column', 'payload-column', 'if-exists', 'hex'] as const
@@ -26,11 +27,11 @@ const POSITIONALS = {
 const OPTIONS = {
   ...CLIENT_OPTIONS,
   relation: {
-    ...text('Relation to append the rows of the file to: CSV with a head line, NDJSON or Arrow'),
+    ...text('Relation to append the rows of the file to: CSV with a head line, NDJSON, Parquet or Arrow'),
     conflicts: OF_INDEXES,
   },
   columns: {
-    ...text('Columns of the relation, such as id:u32,city:string? [those that hold the first rows]'),
+    ...text('Columns whose types are not to be inferred, such as id:u32,city:string?'),
     implies: 'relation',
   },
   format: {
@@ -113,18 +114,19 @@ async function importRows(options: ImportOptions, relation: string, signal: Abor
   return withClient(options, async (client) => {
     const since = performance.now()
     let progress: Progress | undefined
-    const rows = await importRelation(client, {
-      file,
-      relation,
-      format,
-      columns: wanted,
-      onBadLine: skipBad ? bad.report : undefined,
-      onProgress: (read, size, stored) => {
-        progress ??= showProgress(`importing into ${relation}`, size)
-        progress.update(read, `${grouped(stored)} rows`)
-      },
-      signal,
-    }).finally(() => progress?.stop())
+    const { rows } = await withFile(file, format, signal, (path) =>
+      client.importFile(path, {
+        relation,
+        format,
+        columns: wanted,
+        onBadLine: skipBad ? bad.report : undefined,
+        onProgress: ({ rows, bytes, size }: ImportProgress) => {
+          progress ??= showProgress(`importing into ${relation}`, size)
+          progress.update(bytes, `${grouped(rows)} rows, ${bytesText(bytes)} of ${bytesText(size)}`)
+        },
+        signal,
+      }),
+    ).finally(() => progress?.stop())
     const seconds = (performance.now() - since) / 1000
     const skipped = bad.count() > 0 ? `: ${skippedText(bad.count())}` : ''
     await printLines([

@@ -20,7 +20,7 @@ export interface FileSource<Piece> {
  * @param signal ends the pieces with `CANCELLED`, also while the next one is waited for
  * @throws WarpdexError `BAD_REQUEST` when it cannot be read, also while the pieces are
  */
-export async function openBytes(path: string, signal: AbortSignal): Promise<FileSource<Uint8Array>> {
+async function openBytes(path: string, signal: AbortSignal): Promise<FileSource<Uint8Array>> {
   let size: number | undefined
   if (path !== STANDARD_INPUT) {
     try {
@@ -86,7 +86,7 @@ export async function* linesOf(pieces: AsyncIterable<string>): AsyncGenerator<st
 }
 
 /** Why an import ends that a person or the system wanted to end. */
-export function cancelled(): WarpdexError {
+function cancelled(): WarpdexError {
   return new WarpdexError('CANCELLED', 'the import was cancelled')
 }
 

@@ -1,0 +1,58 @@
+import type { DuckDBConnection } from '@duckdb/node-api'
+import { badRequest, toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
+
+/** DuckDB in this process, and its own functions on vectors. */
+export interface DuckDB {
+  readonly connection: DuckDBConnection
+  readonly bindings: typeof import('@duckdb/node-bindings')
+}
+
+/**
+ * Opens an empty database.
+ * @param directory where it keeps what does not fit into memory
+ * @throws WarpdexError `BAD_REQUEST` that names the package to install
+ */
+export async function openDuckDB(directory?: string): Promise<DuckDB> {
+  const { DuckDBInstance, bindings } = await load()
+  const path = directory === undefined ? ':memory:' : `${directory}/result.duckdb`
+  const connection = await (await DuckDBInstance.create(path)).connect()
+  // Files are read in their order; progress is asked for.
+  await connection.run('set preserve_insertion_order = true; set enable_progress_bar = true')
+  await connection.run('set enable_progress_bar_print = false; set progress_bar_time = 0')
+  return { connection, bindings }
+}
+
+async function load() {
+  try {
+    const { DuckDBInstance } = await import('@duckdb/node-api')
+    const { default: bindings } = await import('@duckdb/node-bindings')
+    return { DuckDBInstance, bindings }
+  } catch (cause) {
+    const reason = toWarpdexError(cause).message.split('\n')[0]
+    throw badRequest(`this needs DuckDB: npm install @duckdb/node-api (${reason})`, { cause })
+  }
+}
+
+/** A text as a literal of SQL. */
+export function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}
+
+/** A name as an identifier of SQL. */
+export function identifier(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+/** What DuckDB says of a file, without its advice on options that there are none of here. */
+export function fileError(path: string, thrown: unknown): WarpdexError {
+  if (thrown instanceof WarpdexError) return thrown
+  const { message } = toWarpdexError(thrown)
+  const [first, ...rest] = message.split('\n')
+  const line = /CSV Error on Line: (\d+)/.exec(first)?.[1]
+  if (line === undefined)
+    return badRequest(`${path}: ${first.replace(/^[\w ]+ [Ee]rror: | (in )?file "[^"]*",?/g, '').trim()}`, {
+      cause: thrown,
+    })
+  const reason = rest.find((text) => text !== '' && !text.startsWith('Original Line:')) ?? first
+  return badRequest(`${path}: line ${line}: ${reason}`, { cause: thrown })
+}
