@@ -155,6 +155,7 @@ export class Relation {
     return { first, rows: changed }
   }
 
+  /**
    * Adds rows as they travel: columns of little-endian values with their validity, strings as numbers of different ones in the order of their
    * bytes. They go out in one request, and are stored as a whole.
    * @throws WarpdexError also `TOO_LARGE`

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { badRequest } from '../../../protocol/errors.js'
 import { qError } from '../../../protocol/query/explanation.js'
 import {
-  type Cell,
   type JoinExplanation,
   type KeptRelation,
   Query,
@@ -13,6 +12,7 @@ import {
 import { argument, clientCommand, flag, text } from '../command.js'
 import { columnSpec } from '../import/column-spec.js'
 import { asJson, bytesText, grouped, printLines } from '../output.js'
+import { ROW_OPTIONS, rowFormat, writeRows } from '../rows/row-output.js'
 
 export const add = clientCommand({
   usage: 'query <file>',
@@ -31,15 +31,17 @@ export const add = clientCommand({
       implies: 'keep',
       describe: 'Seconds for which it stays after its last use; 600 by default',
     },
+    ...ROW_OPTIONS,
     json: flag('The explanation, or what was kept, as one JSON object'),
   },
   examples: [
-    ['$0 query revenue.json', 'a JSON object a row; numbers of 64 bits, NaN and infinities are texts'],
+    ['$0 query revenue.json', 'a table on a terminal, else a JSON object a row'],
+    ['$0 query revenue.json --output revenue.parquet', 'into a file; the end of its name tells the format'],
     ['$0 query revenue.json --explain', 'rows, bytes and time of each operator'],
     ['$0 query revenue.json --keep revenue', 'for other queries to read'],
   ],
   epilogue: 'docs/queries.md has the operators.',
-  async run(client, { file, explain, keep, keepSeconds, json }) {
+  async run(client, { file, explain, keep, keepSeconds, json, format, output }) {
     const query = new Query(readTree(file))
     if (explain === true) {
       const explanation = await client.explainQuery(query)
@@ -49,7 +51,7 @@ export const add = clientCommand({
       const kept = await client.query(query).keep(keep, { seconds: keepSeconds })
       return printLines([json ? asJson(kept) : keptText(kept)])
     }
-    for await (const batch of client.query(query)) await printLines(Array.from(batch.rows(), rowText))
+    return writeRows(client.query(query), rowFormat({ format, output }), output)
   },
 })
 
@@ -72,13 +74,6 @@ function attempt<T>(wrong: string, act: () => T): T {
 
 function keptText({ name, rows, columns, seconds }: KeptRelation): string {
   return `kept ${grouped(rows)} rows as ${name} (${columnSpec(columns)}), for ${grouped(seconds)} seconds after each use`
-}
-
-function rowText(row: Record<string, Cell>): string {
-  // JSON has neither numbers of 64 bits nor NaN and infinities, which would be null.
-  const isText = (cell: Cell) =>
-    typeof cell === 'bigint' || (typeof cell === 'number' && !Number.isFinite(cell))
-  return JSON.stringify(row, (_, cell: Cell) => (isText(cell) ? String(cell) : cell))
 }
 
 function explanationLines(step: QueryExplanation, indent: string): string[] {

@@ -1,3 +1,4 @@
+import type { ValueType } from '../../../protocol/query/tree.js'
 import { type ColumnType, columnWords } from '../../../protocol/relation.js'
 
 /** How DuckDB has the values of a column: its type, and the bytes of each in a vector. */
@@ -6,17 +7,18 @@ interface DuckType {
   readonly bytes: number
 }
 
-/** Of each column type the DuckDB type whose vectors hold the words that the column has; a boolean's byte becomes a word. */
-const DUCK_TYPES: Readonly<Record<ColumnType, DuckType>> = {
+/** Of each type the DuckDB type whose vectors hold the words that the column has; a boolean's byte becomes a word. */
+const DUCK_TYPES: Readonly<Record<ValueType, DuckType>> = {
   u32: { sql: 'UINTEGER', bytes: 4 },
   i32: { sql: 'INTEGER', bytes: 4 },
   u64: { sql: 'UBIGINT', bytes: 8 },
   i64: { sql: 'BIGINT', bytes: 8 },
   f32: { sql: 'FLOAT', bytes: 4 },
   string: { sql: 'VARCHAR', bytes: 16 },
+  boolean: { sql: 'BOOLEAN', bytes: 1 },
 }
 
-export function duckType(type: ColumnType): DuckType {
+export function duckType(type: ValueType): DuckType {
   return DUCK_TYPES[type]
 }
 

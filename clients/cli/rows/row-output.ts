@@ -1,0 +1,79 @@
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { extname } from 'node:path'
+import { finished } from 'node:stream/promises'
+import { badRequest, toWarpdexError } from '../../../protocol/errors.js'
+import type { QueryBatch } from '../../sdk/index.js'
+import { text } from '../command.js'
+import { arrowStream } from './arrow-stream.js'
+import { parquetFile } from './parquet-file.js'
+import { terminalTable } from './terminal-table.js'
+import { csvText, jsonText, ndjsonText } from './text-forms.js'
+
+type Pieces = AsyncIterable<string | Uint8Array>
+
+/** Each makes the pieces of a file of batches as they come. */
+const FORMS: Readonly<Record<RowFormat, (batches: AsyncIterable<QueryBatch>) => Pieces>> = {
+  table: (batches) => terminalTable(batches, process.stdout.columns ?? Number.POSITIVE_INFINITY),
+  csv: csvText,
+  json: jsonText,
+  ndjson: ndjsonText,
+  arrow: arrowStream,
+  parquet: parquetFile,
+}
+
+const ROW_FORMATS = ['table', 'csv', 'json', 'ndjson', 'arrow', 'parquet'] as const
+export type RowFormat = (typeof ROW_FORMATS)[number]
+
+/** Options of commands that give rows. */
+export const ROW_OPTIONS = {
+  format: {
+    choices: ROW_FORMATS,
+    describe: 'What rows are written as [told by the end of --output; a table on a terminal, else ndjson]',
+  },
+  output: text('File to write the rows to [standard output]'),
+} as const
+
+export interface RowOptions {
+  readonly format: RowFormat | undefined
+  readonly output: string | undefined
+}
+
+/** The format that is said, or told by the file's name. @throws WarpdexError `BAD_REQUEST` */
+export function rowFormat({ format, output }: RowOptions, otherwise: RowFormat = 'ndjson'): RowFormat {
+  if (format !== undefined) return format
+  if (output === undefined) return process.stdout.isTTY ? 'table' : otherwise
+  const end = extname(output).slice(1).toLowerCase()
+  const told = end === 'jsonl' ? 'ndjson' : ROW_FORMATS.find((known) => known === end)
+  if (told !== undefined) return told
+  throw badRequest(`${output} does not tell what it is to be; say --format ${ROW_FORMATS.join(', ')}`)
+}
+
+/**
+ * Writes rows as they come, no faster than they are taken.
+ * @throws WarpdexError `BAD_REQUEST` where the file cannot be written
+ */
+export async function writeRows(
+  batches: AsyncIterable<QueryBatch>,
+  format: RowFormat,
+  output: string | undefined,
+): Promise<void> {
+  if (output === undefined) {
+    if (process.stdout.isTTY && (format === 'arrow' || format === 'parquet')) {
+      throw badRequest(`${format} is not for terminals; say --output FILE`)
+    }
+    for await (const piece of FORMS[format](batches)) {
+      if (!process.stdout.write(piece)) await once(process.stdout, 'drain')
+    }
+    return
+  }
+  const file = createWriteStream(output)
+  try {
+    await once(file, 'open')
+  } catch (cause) {
+    throw badRequest(`${output} cannot be written: ${toWarpdexError(cause).message}`, { cause })
+  }
+  for await (const piece of FORMS[format](batches)) if (!file.write(piece)) await once(file, 'drain')
+  file.end()
+  await finished(file)
+}
