@@ -18,6 +18,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<{ readonly add: Adds }>>> 
   put: () => import('./commands/put.js'),
   insert: () => import('./commands/insert.js'),
   get: () => import('./commands/get.js'),
+  lookup: () => import('./commands/lookup.js'),
   next: () => import('./commands/next.js'),
   explain: () => import('./commands/explain.js'),
   entries: () => import('./commands/entries.js'),
