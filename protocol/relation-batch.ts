@@ -1,7 +1,8 @@
+import { columnWords } from './column-types.js'
 import { aligned, asBytes, type CutColumn, columnBytes, countOf, NO_VALUES } from './columns.js'
 import { badRequest, WarpdexError } from './errors.js'
 import { LIMITS } from './limits.js'
-import { type ColumnDefinition, columnWords, type RelationDefinition, unknownColumn } from './relation.js'
+import { type ColumnDefinition, type RelationDefinition, unknownColumn } from './relation.js'
 import { areUtf8 } from './utf8.js'
 
 /** Values of one column, one a row. */

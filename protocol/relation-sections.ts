@@ -1,8 +1,9 @@
+import { storageOf } from './column-types.js'
 import { aligned, asBytes } from './columns.js'
 import { badRequest, WarpdexError } from './errors.js'
-import type { Section, Sections, SectionType } from './frame.js'
+import type { Section, Sections } from './frame.js'
 import { LIMITS } from './limits.js'
-import type { ColumnDefinition, ColumnType, RelationDefinition } from './relation.js'
+import type { ColumnDefinition, RelationDefinition } from './relation.js'
 import type { ColumnValues, RelationBatch } from './relation-batch.js'
 import type { RequestReader } from './request-reader.js'
 
@@ -18,11 +19,6 @@ export interface ColumnSections {
 
 /** What the sections of a column are called, behind the number of the column and a dot. */
 const PARTS = ['values', 'validity', 'strings', 'offsets'] as const
-
-/** The type of a section with a column's values. */
-function valuesType(type: ColumnType): SectionType {
-  return type === 'string' ? 'u32' : type
-}
 
 /**
  * The columns of a request: a field `columns` with their names, and the sections of each.
@@ -68,7 +64,7 @@ export function batchFromSections(
   const values = columns.map((column): readonly [string, ColumnValues] => {
     const { name } = column
     const type = types.get(name)
-    const right = type && valuesType(type)
+    const right = type && storageOf(type)
     if (right !== undefined && column.values.type !== right) {
       throw badRequest(
         `the values of column ${JSON.stringify(name)} (${type}) are sent as ${right}, not ${column.values.type}`,
@@ -97,7 +93,7 @@ export function sectionsOfBatch(
   const sections: Record<string, Section> = {}
   let i = 0
   for (const [name, { values, validity, strings }] of columns) {
-    sections[`${i}.values`] = { type: valuesType(types.get(name) ?? 'u32'), bytes: values }
+    sections[`${i}.values`] = { type: storageOf(types.get(name) ?? 'u32'), bytes: values }
     if (validity !== undefined) sections[`${i}.validity`] = { type: 'u8', bytes: validity }
     if (strings !== undefined) {
       sections[`${i}.strings`] = { type: 'bytes', bytes: strings.bytes }

@@ -1,27 +1,29 @@
-import { aligned, asBytes, columnOf, KEY_ARRAYS, NO_VALUES, numberColumn, valuesOf } from './columns.js'
-import { badRequest, type WarpdexError } from './errors.js'
+import { type ColumnType, DECIMAL_DIGITS, storageOf } from './column-types.js'
 import {
-  type ColumnDefinition,
-  type ColumnType,
-  columnWords,
-  type RelationDefinition,
-  unknownColumn,
-} from './relation.js'
+  aligned,
+  asBytes,
+  columnOf,
+  KEY_ARRAYS,
+  type KeyArray,
+  NO_VALUES,
+  numberColumn,
+  valuesOf,
+} from './columns.js'
+import { badRequest, type WarpdexError } from './errors.js'
+import { type ColumnDefinition, type RelationDefinition, unknownColumn } from './relation.js'
 import { type ColumnValues, compareBytes, hasValue, type RelationBatch } from './relation-batch.js'
 import { isIterable, shown } from './shown.js'
 import { hasLoneSurrogate } from './tuple-key.js'
+import { dayOf, formatText, hasTexts, microsecondOf, parseText } from './value-texts.js'
 
-/** One value of a column: numbers of 64 bits are bigints, and null is a missing one. */
-export type RelationValue = number | bigint | string | null
+/** One value of a column: integers of 64 bits are bigints, dates, timestamps and decimals texts, and null is a missing one. */
+export type RelationValue = number | bigint | string | boolean | null
 
-/** Values to store: a typed array of the column's type, or single values, among which null and undefined are missing ones. */
-export type ColumnInput =
-  | Uint32Array
-  | Int32Array
-  | Float32Array
-  | BigUint64Array
-  | BigInt64Array
-  | readonly (RelationValue | undefined)[]
+/** One value to store. A `Date` is a day or a moment, UTC; a decimal may be a number, too. */
+type InputValue = RelationValue | Date | undefined
+
+/** Values to store: a typed array of what the column's are stored as (`storageOf`), or single values, among which null and undefined are missing ones. */
+export type ColumnInput = KeyArray | readonly InputValue[]
 
 /** Values to store, by column name. */
 export type RelationInput = Readonly<Record<string, ColumnInput>>
@@ -32,31 +34,59 @@ export type RelationInput = Readonly<Record<string, ColumnInput>>
  */
 function packColumn(input: ColumnInput, column: ColumnDefinition): ColumnValues {
   if (ArrayBuffer.isView(input)) return packArray(input, column)
-  return packList(Array.from<RelationValue | undefined>(input), column)
+  return packList(Array.from<InputValue>(input), column)
 }
 
 /** @param input without holes, which methods of arrays would pass over */
-function packList(input: readonly (RelationValue | undefined)[], column: ColumnDefinition): ColumnValues {
+function packList(input: readonly InputValue[], column: ColumnDefinition): ColumnValues {
   const { type } = column
   const validity = validityOf(input, column)
   if (type === 'string') return { ...packStrings(input, column), validity }
-  const missing = columnWords(type) === 2 ? 0n : 0
-  const filled = input.map((value) => value ?? missing)
-  const values = numberColumn(type, filled, (row) => misfit(filled[row], column, row))
+  const storage = storageOf(type)
+  const missing = storage === 'u64' || storage === 'i64' ? 0n : 0
+  const stored = input.map((value) =>
+    value === null || value === undefined ? missing : storedNumber(value, type),
+  )
+  const values = numberColumn(storage, stored, (row) => misfit(input[row], column, row))
   return { values: asBytes(values), validity }
+}
+
+/** What a value is stored as; undefined for one that the type does not have. */
+function storedNumber(value: NonNullable<InputValue>, type: ColumnType): unknown {
+  if (type === 'boolean') return typeof value === 'boolean' ? Number(value) : undefined
+  if (!hasTexts(type)) return value
+  const number = textNumber(value, type)
+  return type === 'date' && number !== undefined ? Number(number) : number
+}
+
+function textNumber(value: NonNullable<InputValue>, type: ColumnType): bigint | undefined {
+  if (value instanceof Date) {
+    if (Number.isNaN(value.getTime())) return undefined
+    return type === 'date' ? dayOf(value) : type === 'timestamp' ? microsecondOf(value) : undefined
+  }
+  const isNumber = typeof value === 'number' || typeof value === 'bigint'
+  if (isNumber && (type === 'date' || type === 'timestamp')) return undefined
+  return parseText(isNumber ? plainDigits(value) : String(value), type)
+}
+
+/** A number as a text without an exponent. */
+function plainDigits(value: number | bigint): string {
+  const text = String(value)
+  return text.includes('e') ? Number(value).toFixed(DECIMAL_DIGITS) : text
 }
 
 function packArray(input: ArrayBufferView, column: ColumnDefinition): ColumnValues {
   const { type } = column
-  if (type !== 'string' && input instanceof Object(KEY_ARRAYS[type])) return { values: asBytes(input) }
-  const right = type === 'string' ? 'an array of strings' : `a ${KEY_ARRAYS[type].name} or an array`
+  const Stored = KEY_ARRAYS[storageOf(type)]
+  if (type !== 'string' && input instanceof Object(Stored)) return { values: asBytes(input) }
+  const right = type === 'string' ? 'an array of strings' : `a ${Stored.name} or an array`
   throw badRequest(
     `column ${JSON.stringify(column.name)} (${type}) takes ${right}, not a ${input.constructor.name}`,
   )
 }
 
 function validityOf(
-  values: readonly (RelationValue | undefined)[],
+  values: readonly InputValue[],
   { name, type, nullable }: ColumnDefinition,
 ): Uint8Array | undefined {
   let validity: Uint8Array | undefined
@@ -75,7 +105,7 @@ function validityOf(
 
 /** The different strings, ascending by their bytes, and the number of each row's. */
 function packStrings(
-  values: readonly (RelationValue | undefined)[],
+  values: readonly InputValue[],
   column: ColumnDefinition,
 ): Pick<ColumnValues, 'values' | 'strings'> {
   const numbers = new Uint32Array(values.length)
@@ -115,8 +145,17 @@ function encodeText(text: string, { name }: ColumnDefinition): Uint8Array {
   )
 }
 
-function misfit(value: RelationValue, { name, type }: ColumnDefinition, row: number): WarpdexError {
-  return badRequest(`row ${row} of column ${JSON.stringify(name)} has ${shown(value)}, which is no ${type}`)
+function misfit(value: InputValue, { name, type }: ColumnDefinition, row: number): WarpdexError {
+  return badRequest(
+    `row ${row} of column ${JSON.stringify(name)} has ${shown(value)}, which is no ${type}${hint(type)}`,
+  )
+}
+
+/** How values are written that are texts in programs. */
+function hint(type: ColumnType): string {
+  if (type === 'date') return ', such as "1998-09-02"'
+  if (type === 'timestamp') return ', such as "1998-09-02T12:00:00Z"'
+  return hasTexts(type) ? ', such as "19.04": it has more digits, or is no number' : ''
 }
 
 /** The values of a column, one a row. */
@@ -127,8 +166,13 @@ export function unpackColumn({ values, validity, strings }: ColumnValues, type: 
       hasValue(validity, row) ? (texts[number] ?? null) : null,
     )
   }
-  const numbers: ArrayLike<number | bigint> = aligned<ArrayLike<number | bigint>>(values, KEY_ARRAYS[type])
-  return Array.from(numbers, (number, row) => (hasValue(validity, row) ? number : null))
+  const numbers = aligned<ArrayLike<number | bigint>>(values, KEY_ARRAYS[storageOf(type)])
+  return Array.from(numbers, (number, row) => (hasValue(validity, row) ? shownValue(number, type) : null))
+}
+
+function shownValue(number: number | bigint, type: ColumnType): RelationValue {
+  if (type === 'boolean') return number !== 0
+  return hasTexts(type) ? formatText(BigInt(number), type) : number
 }
 
 /**

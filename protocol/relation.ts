@@ -1,10 +1,7 @@
+import { type ColumnType, parseColumnType, TYPE_NAMES } from './column-types.js'
 import { badRequest, WarpdexError } from './errors.js'
 import { LIMITS } from './limits.js'
 import { isName } from './names.js'
-
-/** What the values of a relation's column may be. Strings are UTF-8, in the order of their bytes. */
-export const COLUMN_TYPES = ['u32', 'i32', 'f32', 'u64', 'i64', 'string'] as const
-export type ColumnType = (typeof COLUMN_TYPES)[number]
 
 export interface ColumnDefinition {
   readonly name: string
@@ -35,11 +32,6 @@ export interface RelationInfo extends RelationDefinition {
   readonly indexes: readonly { readonly name: string; readonly columns: readonly string[] }[]
   /** Of the kept result of a query only. */
   readonly kept?: Lifetime | undefined
-}
-
-/** u32 words of one value on the device, and on the wire, where a string is its number in a dictionary. */
-export function columnWords(type: ColumnType): 1 | 2 {
-  return type === 'u64' || type === 'i64' ? 2 : 1
 }
 
 /**
@@ -73,9 +65,9 @@ function parseColumn(entry: unknown, place: string): ColumnDefinition {
       `${place} needs a "name" of 1 to ${LIMITS.indexNameBytes} bytes of UTF-8 without control characters`,
     )
   }
-  const known = COLUMN_TYPES.find((candidate) => candidate === type)
+  const known = parseColumnType(type)
   const column = `column ${JSON.stringify(name)}`
-  if (known === undefined) throw badRequest(`${column} needs a "type" out of ${COLUMN_TYPES.join(', ')}`)
+  if (known === undefined) throw badRequest(`${column} needs a "type" out of ${TYPE_NAMES}`)
   if (typeof nullable !== 'boolean') throw badRequest(`"nullable" of ${column} is true or false`)
   const [other] = Object.keys(others)
   if (other !== undefined) {

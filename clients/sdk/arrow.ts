@@ -1,26 +1,46 @@
 import type {
   Data,
   DataType,
+  Decimal,
   Dictionary,
   Field,
+  Float,
   Int,
   RecordBatch,
   Schema,
   Table,
+  Timestamp,
   Utf8,
   Vector,
 } from 'apache-arrow'
-import { aligned, KEY_ARRAYS } from '../../protocol/columns.js'
+import { type ColumnType, decimalShape, parseColumnType, storageOf } from '../../protocol/column-types.js'
+import { aligned, KEY_ARRAYS, type KeyArray } from '../../protocol/columns.js'
 import { badRequest } from '../../protocol/errors.js'
-import type { ResultColumn, ValueType } from '../../protocol/query/tree.js'
-import type { ColumnDefinition, ColumnType, RelationDefinition } from '../../protocol/relation.js'
+import type { ResultColumn } from '../../protocol/query/tree.js'
+import type { ColumnDefinition, RelationDefinition } from '../../protocol/relation.js'
 import type { ColumnValues, RelationBatch } from '../../protocol/relation-batch.js'
 import type { ColumnInput, RelationInput, RelationValue } from '../../protocol/relation-values.js'
 import { shown } from '../../protocol/shown.js'
+import { formatText, hasTexts } from '../../protocol/value-texts.js'
 import { checkName } from './call-options.js'
 
 /** Arrow's numbers of types, which are part of its format. */
-const ARROW = { dictionary: -1, int: 2, float: 3, utf8: 5, bool: 6, largeUtf8: 20 } as const
+const ARROW = {
+  dictionary: -1,
+  int: 2,
+  float: 3,
+  utf8: 5,
+  bool: 6,
+  decimal: 7,
+  date: 8,
+  timestamp: 10,
+  largeUtf8: 20,
+} as const
+/** Arrow's numbers of a float's and a date's units, and by that of a timestamp the microseconds of one. */
+const DOUBLE = 2
+const DAYS = 0
+const MICROSECONDS = 2
+const DAY_MILLISECONDS = 86_400_000n
 
 /** What `makeData` takes of a column, for all types that relations have. */
 type Arrow = typeof import('apache-arrow')
@@ -43,8 +63,8 @@ export function arrowInput(source: Table | RecordBatch, definition: RelationDefi
 }
 
 /**
- * A relation with the columns of an Arrow schema: integers of up to 32 bits and booleans become u32 or i32, floats f32, and texts,
- * also by dictionary, string.
+ * A relation with the columns of an Arrow schema: integers of up to 32 bits become u32 or i32, dates date, timestamps timestamp, decimals of up to 18 digits
+ * such, and texts, also by dictionary, string.
  * @throws WarpdexError `BAD_REQUEST` for other types
  */
 export function arrowDefinition(name: string, schema: Schema): RelationDefinition {
@@ -62,7 +82,7 @@ function columnOf({ name, type, nullable }: Field): ColumnDefinition {
   const own = columnType(type)
   if (own !== undefined) return { name, type: own, nullable }
   throw badRequest(
-    `column ${JSON.stringify(name)} is of Arrow's type ${type}; a relation takes integers, floats, booleans and texts, so cast it before`,
+    `column ${JSON.stringify(name)} is of Arrow's type ${type}; a relation takes numbers, decimals of up to 18 digits, booleans, dates, timestamps and texts, so cast it before`,
   )
 }
 
@@ -74,9 +94,17 @@ function columnType(type: DataType): ColumnType | undefined {
       return `${isSigned ? 'i' : 'u'}${bitWidth > 32 ? 64 : 32}`
     }
     case ARROW.float:
-      return 'f32'
+      return (type as Float).precision === DOUBLE ? 'f64' : 'f32'
     case ARROW.bool:
-      return 'u32'
+      return 'boolean'
+    case ARROW.date:
+      return 'date'
+    case ARROW.timestamp:
+      return 'timestamp'
+    case ARROW.decimal: {
+      const { precision, scale } = type as Decimal
+      return parseColumnType(`decimal(${precision},${scale})`)
+    }
     case ARROW.utf8:
     case ARROW.largeUtf8:
       return 'string'
@@ -96,16 +124,52 @@ function inputOf(vector: Vector, { name, type }: ColumnDefinition): ColumnInput 
   }
   if (type !== 'string' && vector.nullCount === 0 && vector.type.typeId !== ARROW.dictionary) {
     const values: unknown = vector.toArray()
-    const { name: expected } = KEY_ARRAYS[type]
-    // An array of that name is the one that `packColumn` takes as it is.
-    if (ArrayBuffer.isView(values) && values.constructor.name === expected) return values as Uint32Array
+    const { name: expected } = KEY_ARRAYS[storageOf(type)]
+    // An array of that name is the one that `packColumn` takes as it is, if it counts in the same units.
+    const isSame = !hasTexts(type) || (own === type && factorOf(vector.type) === 1n)
+    if (ArrayBuffer.isView(values) && values.constructor.name === expected && isSame)
+      return values as KeyArray
   }
-  const isWide = type === 'u64' || type === 'i64'
-  return Array.from(vector, (value: unknown) => plainValue(value, isWide))
+  if (hasTexts(own)) return textsOfVector(vector, own)
+  return Array.from(vector, (value: unknown) => plainValue(value, type))
 }
 
-function plainValue(value: unknown, isWide: boolean): RelationValue {
-  if (typeof value === 'boolean') return isWide ? BigInt(value) : Number(value)
+/** What a date's, a timestamp's or a decimal's values are multiplied by, or divided by, to be as a column has them. */
+function factorOf(type: DataType): bigint {
+  const unit = (type as Timestamp).unit
+  if (type.typeId === ARROW.timestamp)
+    return unit > MICROSECONDS ? 1000n : 1000n ** BigInt(MICROSECONDS - unit)
+  return type.typeId === ARROW.date && unit !== DAYS ? DAY_MILLISECONDS : 1n
+}
+
+/** Dates, timestamps and decimals as texts. */
+function textsOfVector(vector: Vector, type: ColumnType): (string | null)[] {
+  const { typeId }: DataType = vector.type
+  const { unit } = vector.type as Timestamp
+  const divides = typeId === ARROW.date ? unit !== DAYS : typeId === ARROW.timestamp && unit > MICROSECONDS
+  const factor = factorOf(vector.type)
+  return vector.data.flatMap((data: Data) =>
+    Array.from({ length: data.length }, (_, i) => {
+      if (!data.getValid(i)) return null
+      const value = rawValue(data.values, i, typeId === ARROW.decimal)
+      return formatText(divides ? value / factor : value * factor, type)
+    }),
+  )
+}
+
+/** The integer at a place; a decimal has 128 bits. */
+function rawValue(values: ArrayLike<number | bigint>, i: number, isDecimal: boolean): bigint {
+  if (!isDecimal) return BigInt(values[i] ?? 0)
+  const words = [3, 2, 1, 0].map((word) => BigInt(values[4 * i + word] ?? 0))
+  return BigInt.asIntN(
+    128,
+    words.reduce((value, word) => (value << 32n) | word, 0n),
+  )
+}
+
+function plainValue(value: unknown, type: ColumnType): RelationValue {
+  const isWide = type === 'u64' || type === 'i64'
+  if (typeof value === 'boolean') return type === 'boolean' ? value : isWide ? BigInt(value) : Number(value)
   if (typeof value === 'bigint') return isWide ? value : Number(value)
   return typeof value === 'number' || typeof value === 'string' ? value : null
 }
@@ -133,7 +197,7 @@ export async function toArrow(columns: readonly ResultColumn[], batch: RelationB
   return new arrow.RecordBatch(new arrow.Schema(fields), struct)
 }
 
-function dataOf(arrow: Arrow, type: ValueType, column: ColumnValues, length: number): Data {
+function dataOf(arrow: Arrow, type: ColumnType, column: ColumnValues, length: number): Data {
   const { values, validity } = column
   const common = { length, nullCount: validity === undefined ? 0 : -1, nullBitmap: validity ?? null }
   switch (type) {
@@ -149,6 +213,14 @@ function dataOf(arrow: Arrow, type: ValueType, column: ColumnValues, length: num
       return arrow.makeData({ ...common, type: new arrow.Int64(), data: aligned(values, BigInt64Array) })
     case 'boolean':
       return arrow.makeData({ ...common, type: new arrow.Bool(), data: bitsOf(aligned(values, Uint32Array)) })
+    case 'f64':
+      return arrow.makeData({ ...common, type: new arrow.Float64(), data: aligned(values, Float64Array) })
+    case 'date':
+      return arrow.makeData({ ...common, type: new arrow.DateDay(), data: aligned(values, Int32Array) })
+    case 'timestamp': {
+      const type = new arrow.TimestampMicrosecond('UTC')
+      return arrow.makeData({ ...common, type, data: aligned(values, BigInt64Array) })
+    }
     case 'string':
       return arrow.makeData({
         ...common,
@@ -156,7 +228,26 @@ function dataOf(arrow: Arrow, type: ValueType, column: ColumnValues, length: num
         data: aligned(values, Uint32Array),
         dictionary: textsOf(arrow, column),
       })
+    default: {
+      const { precision = 0, scale = 0 } = decimalShape(type) ?? {}
+      return arrow.makeData({
+        ...common,
+        type: new arrow.Decimal(scale, precision, 128),
+        data: wideWords(values),
+      })
+    }
   }
+}
+
+/** Integers of 64 bits as ones of 128, in words. */
+function wideWords(values: Uint8Array): Uint32Array {
+  const short = aligned(values, Uint32Array)
+  const words = new Uint32Array(2 * short.length)
+  for (let i = 0; i < short.length; i += 2) {
+    words.set(short.subarray(i, i + 2), 2 * i)
+    words.fill(short[i + 1]! >> 31, 2 * i + 2, 2 * i + 4)
+  }
+  return words
 }
 
 /** Booleans as Arrow has them: bit i % 8 of byte i >> 3. */

@@ -1,3 +1,4 @@
+export { type ColumnType, PLAIN_TYPES } from '../../protocol/column-types.js'
 export type { KeyArray, KeyArrays } from '../../protocol/columns.js'
 export { type ErrorCode, WarpdexError } from '../../protocol/errors.js'
 export { LIMITS } from '../../protocol/limits.js'
@@ -8,14 +9,12 @@ export type {
   SelectionExplanation,
 } from '../../protocol/query/explanation.js'
 export type { KeptRelation } from '../../protocol/query/keep.js'
-export type { JoinAlgorithm, JoinKind, QueryNode, SortColumn, ValueType } from '../../protocol/query/tree.js'
-export {
-  COLUMN_TYPES,
-  type ColumnDefinition,
-  type ColumnType,
-  type Lifetime,
-  type RelationDefinition,
-  type RelationInfo,
+export type { JoinAlgorithm, JoinKind, QueryNode, SortColumn } from '../../protocol/query/tree.js'
+export type {
+  ColumnDefinition,
+  Lifetime,
+  RelationDefinition,
+  RelationInfo,
 } from '../../protocol/relation.js'
 export type { AppendedRows } from '../../protocol/relation-batch.js'
 export type { ColumnInput, RelationInput, RelationValue } from '../../protocol/relation-values.js'

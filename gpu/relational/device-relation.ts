@@ -1,4 +1,4 @@
-import type { ColumnType } from '../../protocol/relation.js'
+import type { ColumnType } from '../../protocol/column-types.js'
 import type { IndexStructure } from '../index-structure.js'
 import type { DeviceMemory } from '../memory/page-run.js'
 import type { KeptFacts } from './order/column-facts.js'

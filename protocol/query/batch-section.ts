@@ -1,3 +1,4 @@
+import { columnWords } from '../column-types.js'
 import { aligned, asBytes, columnOf, concatenate } from '../columns.js'
 import { WarpdexError } from '../errors.js'
 import { type BatchColumn, type ResultBatch, TEXT_END_BYTES } from './result.js'
@@ -20,11 +21,6 @@ export interface ColumnPlace extends ResultColumn {
 export interface PlacedBatch {
   readonly rows: number
   readonly columns: readonly ColumnPlace[]
-}
-
-/** Bytes of a value in a batch. */
-function valueBytes({ type }: ResultColumn): 4 | 8 {
-  return type === 'u64' || type === 'i64' ? 8 : 4
 }
 
 export function encodeBatch({ rows, columns }: ResultBatch): {
@@ -70,7 +66,7 @@ export function decodeBatch({ rows, columns }: PlacedBatch, data: Uint8Array): R
       name,
       type,
       nullable,
-      values: piece(values, rows * valueBytes({ name, type, nullable })),
+      values: piece(values, rows * columnWords(type) * 4),
       validity: validity === undefined ? undefined : piece(validity, Math.ceil(rows / 8)),
       texts: texts && textsAt(texts.offset, texts.count * TEXT_END_BYTES),
     }),

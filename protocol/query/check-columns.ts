@@ -1,7 +1,8 @@
+import { type ColumnType, decimalShape, decimalType, SUM_DIGITS } from '../column-types.js'
 import { LIMITS } from '../limits.js'
 import { checkExpression } from './check-expression.js'
 import type { NodeReader } from './node-reader.js'
-import { AGGREGATES, type AggregateFunction, type ResultColumn, type ValueType } from './tree.js'
+import { AGGREGATES, type AggregateFunction, type ResultColumn } from './tree.js'
 import type { TypedAggregate, TypedExpression, TypedNode } from './typed.js'
 import { isNumeric } from './value-types.js'
 
@@ -48,11 +49,14 @@ export function checkGroups(reader: NodeReader, input: TypedNode): TypedNode {
 }
 
 /** The type of an aggregate over values of a type; undefined where there is none. */
-function aggregateType(fn: AggregateFunction, type: ValueType | undefined): ValueType | undefined {
+function aggregateType(fn: AggregateFunction, type: ColumnType | undefined): ColumnType | undefined {
   if (fn === 'count') return 'u32'
   if (type === undefined) return undefined
   if (fn === 'min' || fn === 'max') return type
   if (!isNumeric(type)) return undefined
+  const decimal = decimalShape(type)
+  if (decimal !== undefined) return fn === 'sum' ? decimalType(SUM_DIGITS, decimal.scale) : undefined
+  if (type === 'f64') return undefined
   if (fn === 'avg') return 'f32'
   return type === 'u32' ? 'u64' : type === 'i32' ? 'i64' : type
 }

@@ -1,18 +1,12 @@
+import type { ColumnType } from '../column-types.js'
 import { LIMITS } from '../limits.js'
-import { COLUMN_TYPES } from '../relation.js'
 import { constantsOf, listLength } from './constant-lists.js'
-import { type Constant, constantOf, nullOf } from './constants.js'
+import { type Constant, columnTypeOf, constantOf, nullOf } from './constants.js'
+import { decimalArithmetic } from './decimal-arithmetic.js'
 import { exactComparison } from './exact-comparison.js'
 import { hasLostDigits, mismatch } from './mismatch.js'
 import { describe, faultAt, type NodeReader } from './node-reader.js'
-import {
-  ARITHMETIC,
-  COMPARISONS,
-  type ComparisonOp,
-  MATCHES,
-  type ResultColumn,
-  type ValueType,
-} from './tree.js'
+import { ARITHMETIC, COMPARISONS, type ComparisonOp, MATCHES, type ResultColumn } from './tree.js'
 import type { Pair, TypedExpression } from './typed.js'
 import { commonType, converted, isNumeric } from './value-types.js'
 
@@ -89,7 +83,10 @@ function checkForm(reader: NodeReader, columns: Columns): TypedExpression {
     case '-':
     case '*':
     case '/': {
-      const args = unified(reader, pairOf(reader, columns), columns)
+      const pair = pairOf(reader, columns)
+      const decimals = decimalArithmetic(reader, op, pair)
+      if (decimals !== undefined) return decimals
+      const args = unified(reader, pair, columns)
       const { type } = args[0]
       if (!isNumeric(type)) throw reader.fault(`"${op}" needs numbers, not ${type}`)
       const operand = wideType(type)
@@ -166,7 +163,7 @@ function alike(reader: NodeReader, values: readonly TypedExpression[]): TypedExp
 
 function checkCast(reader: NodeReader, columns: Columns): TypedExpression {
   const value = checkExpression(only(reader), columns)
-  const type = reader.choice('type', COLUMN_TYPES)
+  const type = columnTypeOf(reader)
   const free = converted(value, type)
   if (free !== undefined) return free
   if (!isNumeric(value.type) || !isNumeric(type) || value.type === 'f32') {
@@ -217,6 +214,6 @@ function hasNulls(values: readonly TypedExpression[]): boolean {
 }
 
 /** The type that integers of a type are added, multiplied and divided in. */
-function wideType(type: ValueType): ValueType {
+function wideType(type: ColumnType): ColumnType {
   return type === 'u32' || type === 'i32' ? 'i64' : type
 }

@@ -1,12 +1,12 @@
-import { COLUMN_TYPES } from '../relation.js'
+import { type ColumnType, type DecimalShape, parseColumnType, TYPE_NAMES } from '../column-types.js'
+import { formatText, hasTexts, parseText } from '../value-texts.js'
 import { describe, type NodeReader } from './node-reader.js'
-import type { ValueType } from './tree.js'
 import type { TypedExpression } from './typed.js'
 
 export type Constant = Extract<TypedExpression, { kind: 'constant' }>
 
 /** What integers of a type are at least and at most; undefined for what is no integer. */
-export const INTEGER_RANGES: Readonly<Partial<Record<ValueType, readonly [least: bigint, most: bigint]>>> = {
+export const INTEGER_RANGES: Readonly<Partial<Record<ColumnType, readonly [least: bigint, most: bigint]>>> = {
   u32: [0n, 2n ** 32n - 1n],
   i32: [-(2n ** 31n), 2n ** 31n - 1n],
   u64: [0n, 2n ** 64n - 1n],
@@ -17,7 +17,7 @@ export const INTEGER_RANGES: Readonly<Partial<Record<ValueType, readonly [least:
 export const DIGITS = /^-?\d{1,20}$/
 
 /** A null, which goes with any type. */
-export function nullOf(type: ValueType): Constant {
+export function nullOf(type: ColumnType): Constant {
   return { kind: 'constant', value: null, type, nullable: true }
 }
 
@@ -26,7 +26,7 @@ export function nullOf(type: ValueType): Constant {
  * @throws WarpdexError `BAD_REQUEST`
  */
 export function constantOf(reader: NodeReader): Constant {
-  const type = reader.has('type') ? reader.choice('type', COLUMN_TYPES) : undefined
+  const type = reader.has('type') ? columnTypeOf(reader) : undefined
   const value = reader.value('value')
   if (value === null) return nullOf(type ?? 'i64')
   const constant = freeConstant(value, type)
@@ -37,17 +37,24 @@ export function constantOf(reader: NodeReader): Constant {
   return fitting
 }
 
-function freeConstant(value: unknown, type: ValueType | undefined): Constant | undefined {
+/** The type that the field `type` names. */
+export function columnTypeOf(reader: NodeReader): ColumnType {
+  const type = parseColumnType(reader.text('type'))
+  if (type !== undefined) return type
+  throw reader.fault(`"type" must be one of ${TYPE_NAMES}, not ${describe(reader.value('type'))}`)
+}
+
+function freeConstant(value: unknown, type: ColumnType | undefined): Constant | undefined {
   if (typeof value === 'boolean') return { kind: 'constant', value, type: 'boolean', nullable: false }
   if (typeof value === 'number') return freeNumber(value, type)
   if (typeof value !== 'string') return undefined
-  const isNumber = type !== undefined && type !== 'string'
-  if (!isNumber) return text(value)
+  const isText = type === undefined || type === 'string' || hasTexts(type)
+  if (isText) return text(value)
   return DIGITS.test(value) ? integer(BigInt(value)) : undefined
 }
 
 /** A number that takes the type of what it meets unless it has one. */
-export function freeNumber(value: number, type?: ValueType): Constant {
+export function freeNumber(value: number, type?: ColumnType): Constant {
   if (Number.isSafeInteger(value)) return integer(BigInt(value))
   if (type !== undefined || !Number.isFinite(value)) return fraction(value)
   const constant: Constant = { ...fraction(value), exact: value }
@@ -77,17 +84,44 @@ function fraction(value: number): Constant {
   return { kind: 'constant', value: Math.fround(value), type: 'f32', nullable: false }
 }
 
+function double(value: number): Constant {
+  return { kind: 'constant', value, type: 'f64', nullable: false }
+}
+
 export function text(value: string): Constant {
   return { kind: 'constant', value, type: 'string', nullable: false }
 }
 
 /** A constant as one of another type; undefined where it does not fit. */
-export function constantAs(constant: Constant, type: ValueType): Constant | undefined {
+export function constantAs(constant: Constant, type: ColumnType): Constant | undefined {
   const { value } = constant
   if (value === null) return nullOf(type)
   if (constant.type === type) return constant
-  if (typeof value !== 'bigint') return undefined
+  if (typeof value === 'boolean') return undefined
+  if (type === 'f64' && typeof value === 'number') return double(constant.exact ?? value)
+  const digits = textOf(constant)
+  if (hasTexts(type)) return digits === undefined ? undefined : storedAs(parseText(digits, type), type)
+  if (typeof value !== 'bigint' || hasTexts(constant.type)) return undefined
   if (type === 'f32') return fraction(roundedToFloat(value))
+  if (type === 'f64') return double(Number(value))
   const range = INTEGER_RANGES[type]
   return range !== undefined && value >= range[0] && value <= range[1] ? { ...constant, type } : undefined
+}
+
+function storedAs(value: bigint | undefined, type: ColumnType): Constant | undefined {
+  return value === undefined ? undefined : { kind: 'constant', value, type, nullable: false }
+}
+
+/** What a constant is as a text of a date, a timestamp or a decimal: of a number all of its digits; undefined where these are not known. */
+function textOf({ value, type, exact, isInexact }: Constant): string | undefined {
+  if (typeof value === 'string') return value
+  if (typeof value === 'bigint') return hasTexts(type) ? formatText(value, type) : String(value)
+  return exact === undefined || isInexact ? undefined : String(exact)
+}
+
+/** The digits that a constant has, if it is a number that is known exactly. */
+export function digitsOf(constant: Constant): DecimalShape | undefined {
+  const [, whole, fraction = ''] = /^-?0*(\d*)(?:\.(\d*))?$/.exec(textOf(constant) ?? '-') ?? []
+  if (whole === undefined || constant.type === 'string') return undefined
+  return { precision: Math.max(1, whole.length + fraction.length), scale: fraction.length }
 }

@@ -1,7 +1,4 @@
-import type { ColumnType } from '../relation.js'
-
-/** What a value within a query may be: that of a column, or true or false. */
-export type ValueType = ColumnType | 'boolean'
+import type { ColumnType } from '../column-types.js'
 
 export const ARITHMETIC = ['+', '-', '*', '/'] as const
 export type ArithmeticOp = (typeof ARITHMETIC)[number]
@@ -17,7 +14,7 @@ export type MatchKind = (typeof MATCHES)[number]
  * An expression over the columns of a node's input, as it travels. Null is what SQL makes of it: an operator over null is null, except for
  * `and`, `or`, `isNull` and `case`.
  *
- * * A constant takes the type of what it meets; 64-bit numbers past 2^53 are texts of digits with a `type`.
+ * * A constant takes the type of what it meets, a text also that of a date, a timestamp or a decimal; 64-bit numbers past 2^53 are texts of digits with a `type`.
  * * `+ - *` on integers give `i64`, or `u64` where one side is; what does not fit fails the query. `/` gives `f32`, and null for a divisor
  *   of 0. With an `f32` on either side all give `f32`.
  * * `case` gives the value of the first condition that is true, else `otherwise`, null if absent.
@@ -132,6 +129,6 @@ export type QueryNode =
 /** A column of a result. */
 export interface ResultColumn {
   readonly name: string
-  readonly type: ValueType
+  readonly type: ColumnType
   readonly nullable: boolean
 }

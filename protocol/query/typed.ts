@@ -1,3 +1,4 @@
+import type { ColumnType } from '../column-types.js'
 import type {
   AggregateFunction,
   ArithmeticOp,
@@ -7,14 +8,13 @@ import type {
   MatchKind,
   ResultColumn,
   SetOperator,
-  ValueType,
 } from './tree.js'
 
 /** A constant's value: a bigint for integers, a number for `f32`, null for none. */
 export type ConstantValue = bigint | number | string | boolean | null
 
 /** An expression that was checked: columns are numbers in the input, and both sides of an operator have one type. */
-export type TypedExpression = { readonly type: ValueType; readonly nullable: boolean } & (
+export type TypedExpression = { readonly type: ColumnType; readonly nullable: boolean } & (
   | { readonly kind: 'column'; readonly index: number }
   | {
       readonly kind: 'constant'

@@ -1,5 +1,6 @@
 import type { IndexStructure, PreparedWrite, WriteBatch } from '../../gpu/index-structure.js'
 import type { StoredIndex } from '../../persistence/disk/dictionary.js'
+import { columnWords, keyTypeOfColumn } from '../../protocol/column-types.js'
 import {
   aligned,
   asBytes,
@@ -11,10 +12,10 @@ import {
 } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { type ColumnDefinition, columnWords, type RelationDefinition } from '../../protocol/relation.js'
+import type { ColumnDefinition, RelationDefinition } from '../../protocol/relation.js'
 import { type ColumnValues, hasValue, type RelationBatch } from '../../protocol/relation-batch.js'
 import { unpackColumn } from '../../protocol/relation-values.js'
-import { TupleEncoder } from '../../protocol/tuple-key.js'
+import { type ScalarKey, TupleEncoder } from '../../protocol/tuple-key.js'
 import { type IndexDefinition, type KeyType, WriteOp } from '../../protocol/types.js'
 import type { IndexUpkeep } from './index-upkeep.js'
 import type { IndexWriter } from './index-writer.js'
@@ -52,7 +53,9 @@ interface KeyPart {
 
 /** The type of keys that are the values of one column, or tuples of those of several. */
 export function keyTypeOf(columns: readonly ColumnDefinition[]): KeyType {
-  return columns.length === 1 ? columns[0].type : `tuple(${columns.map(({ type }) => type).join(',')})`
+  return columns.length === 1
+    ? keyTypeOfColumn(columns[0].type)
+    : `tuple(${columns.map(({ type }) => keyTypeOfColumn(type)).join(',')})`
 }
 
 /**
@@ -84,8 +87,10 @@ export function keysOfRows(
 /** Numbers within the batch, ascending. */
 function rowsWithKeys(parts: readonly KeyPart[], rows: number): Uint32Array {
   const floats = parts
-    .filter(({ column }) => column.type === 'f32')
-    .map(({ values }) => aligned(values.values, Float32Array))
+    .filter(({ column: { type } }) => type === 'f32' || type === 'f64')
+    .map(({ column, values }) =>
+      aligned<ArrayLike<number>>(values.values, column.type === 'f32' ? Float32Array : Float64Array),
+    )
   const isWhole = floats.length === 0 && parts.every(({ values }) => values.validity === undefined)
   const live = new Uint32Array(rows)
   let count = 0
@@ -116,10 +121,11 @@ function stringKeys({ values, strings }: ColumnValues, live: Uint32Array): CutCo
 }
 
 function tupleKeys(parts: readonly KeyPart[], live: Uint32Array): CutColumn {
-  const encoder = new TupleEncoder(parts.map(({ column }) => column.type))
-  const columns = parts.map(({ column, values }) => unpackColumn(values, column.type))
-  // Rows in which any column is null are not among them.
-  for (const row of live) encoder.add(columns.map((values) => values[row] ?? 0))
+  const types = parts.map(({ column }) => keyTypeOfColumn(column.type))
+  const encoder = new TupleEncoder(types)
+  const columns = parts.map(({ values }, i) => unpackColumn(values, types[i]))
+  // Rows in which any column is null are not among them, and keys have no booleans.
+  for (const row of live) encoder.add(columns.map((values) => values[row] as ScalarKey))
   return encoder.column()
 }
 

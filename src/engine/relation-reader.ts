@@ -2,15 +2,11 @@ import type { Device, DeviceColumn } from '../../gpu/device/device.js'
 import type { DeviceMemory } from '../../gpu/memory/page-run.js'
 import type { DeviceColumnData, DeviceRelation } from '../../gpu/relational/device-relation.js'
 import { withOwnStrings } from '../../gpu/relational/query/own-strings.js'
+import { columnWords } from '../../protocol/column-types.js'
 import { aligned, asBytes } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
-import {
-  type ColumnDefinition,
-  columnWords,
-  pickColumns,
-  type RelationDefinition,
-} from '../../protocol/relation.js'
+import { type ColumnDefinition, pickColumns, type RelationDefinition } from '../../protocol/relation.js'
 import { type ColumnValues, hasValue, type RelationBatch } from '../../protocol/relation-batch.js'
 import { bitsFrom, WORD_ROWS } from '../../protocol/removed-rows.js'
 

@@ -1,4 +1,4 @@
-import type { ColumnType } from '../../protocol/relation.js'
+import type { ColumnType } from '../../protocol/column-types.js'
 import { Random } from '../random.js'
 import { type Cell, type HostRelation, hostRelation } from '../src/query/host-relation.js'
 

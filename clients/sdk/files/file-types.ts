@@ -1,5 +1,11 @@
-import type { ValueType } from '../../../protocol/query/tree.js'
-import { type ColumnType, columnWords } from '../../../protocol/relation.js'
+import {
+  type ColumnType,
+  columnWords,
+  DECIMAL_DIGITS,
+  decimalShape,
+  PLAIN_TYPES,
+  parseColumnType,
+} from '../../../protocol/column-types.js'
 
 /** How DuckDB has the values of a column: its type, and the bytes of each in a vector. */
 interface DuckType {
@@ -8,7 +14,7 @@ interface DuckType {
 }
 
 /** Of each type the DuckDB type whose vectors hold the words that the column has; a boolean's byte becomes a word. */
-const DUCK_TYPES: Readonly<Record<ValueType, DuckType>> = {
+const DUCK_TYPES: Readonly<Record<(typeof PLAIN_TYPES)[number], DuckType>> = {
   u32: { sql: 'UINTEGER', bytes: 4 },
   i32: { sql: 'INTEGER', bytes: 4 },
   u64: { sql: 'UBIGINT', bytes: 8 },
@@ -16,10 +22,16 @@ const DUCK_TYPES: Readonly<Record<ValueType, DuckType>> = {
   f32: { sql: 'FLOAT', bytes: 4 },
   string: { sql: 'VARCHAR', bytes: 16 },
   boolean: { sql: 'BOOLEAN', bytes: 1 },
+  f64: { sql: 'DOUBLE', bytes: 8 },
+  date: { sql: 'DATE', bytes: 4 },
+  timestamp: { sql: 'TIMESTAMP', bytes: 8 },
 }
 
-export function duckType(type: ValueType): DuckType {
-  return DUCK_TYPES[type]
+export function duckType(type: ColumnType): DuckType {
+  const plain = PLAIN_TYPES.find((candidate) => candidate === type)
+  if (plain !== undefined) return DUCK_TYPES[plain]
+  // Vectors of decimals of fewer digits have narrower values.
+  return { sql: `DECIMAL(${DECIMAL_DIGITS},${decimalShape(type)?.scale})`, bytes: 8 }
 }
 
 /** What a file's column becomes. */
@@ -31,7 +43,7 @@ interface FileType {
 
 /** Of each type that DuckDB finds in files the narrowest column that holds its values, or the nearest. */
 const FILE_TYPES: Readonly<Record<string, FileType>> = {
-  BOOLEAN: { type: 'u32' },
+  BOOLEAN: { type: 'boolean' },
   TINYINT: { type: 'i32' },
   SMALLINT: { type: 'i32' },
   INTEGER: { type: 'i32' },
@@ -43,21 +55,24 @@ const FILE_TYPES: Readonly<Record<string, FileType>> = {
   HUGEINT: { type: 'i64', loses: 'numbers of more than 64 bits' },
   UHUGEINT: { type: 'u64', loses: 'numbers of more than 64 bits' },
   FLOAT: { type: 'f32' },
-  DOUBLE: { type: 'f32', loses: 'digits past the seventh' },
+  DOUBLE: { type: 'f64' },
   VARCHAR: { type: 'string' },
   UUID: { type: 'string' },
   TIME: { type: 'string' },
-  DATE: { type: 'string' },
-  TIMESTAMP: { type: 'string' },
-  TIMESTAMP_S: { type: 'string' },
-  TIMESTAMP_MS: { type: 'string' },
-  TIMESTAMP_NS: { type: 'string' },
-  'TIMESTAMP WITH TIME ZONE': { type: 'string', loses: 'time zones, and is UTC' },
+  DATE: { type: 'date' },
+  TIMESTAMP: { type: 'timestamp' },
+  TIMESTAMP_S: { type: 'timestamp' },
+  TIMESTAMP_MS: { type: 'timestamp' },
+  TIMESTAMP_NS: { type: 'timestamp', loses: 'nanoseconds' },
+  'TIMESTAMP WITH TIME ZONE': { type: 'timestamp', loses: 'time zones, and is UTC' },
 }
 
 /** What becomes of a column that DuckDB describes so. */
 export function fileType(sql: string): FileType {
-  if (sql.startsWith('DECIMAL')) return { type: 'f32', loses: 'digits past the seventh' }
+  if (sql.startsWith('DECIMAL')) {
+    const type = parseColumnType(sql.toLowerCase())
+    return type === undefined ? { type: 'f64', loses: 'digits past the fifteenth' } : { type }
+  }
   if (sql.startsWith('ENUM')) return { type: 'string' }
   return FILE_TYPES[sql] ?? { type: 'string', loses: 'its structure, and is text' }
 }
@@ -69,19 +84,30 @@ const WHOLE = /^U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?$/
  * FLOAT to infinity.
  */
 export function readType(type: ColumnType, found: string): string {
-  const { sql } = DUCK_TYPES[type]
+  const { sql } = duckType(type)
   if (found === 'BOOLEAN' && type !== 'string') return found
   if (sql === 'FLOAT') return 'DOUBLE'
+  if (sql.startsWith('DECIMAL')) return 'DECIMAL(38,18)'
   return WHOLE.test(sql) && !WHOLE.test(found) ? 'DECIMAL(38,18)' : sql
 }
 
 /** An expression of DuckDB that has a column's values as the type holds them, or is an error that says which it does not hold. */
 export function converted(expression: string, name: string, type: ColumnType, found: string): string {
-  const { sql } = DUCK_TYPES[type]
+  const { sql } = duckType(type)
+  const shape = decimalShape(type)
+  if (shape !== undefined) {
+    const exact = `cast(${expression} as DECIMAL(${shape.precision},${shape.scale}))`
+    return checked(expression, exact, `cast(${exact} as ${sql})`, `column ${name} is no ${type}`)
+  }
   const cast = found === sql ? expression : `cast(${expression} as ${sql})`
   if (!WHOLE.test(sql) || !/^(DECIMAL|DOUBLE|FLOAT)/.test(found)) return cast
-  const problem = `' in column ${name.replaceAll("'", "''")} is no whole number'`
-  return `if(${cast} = ${expression}, ${cast}, if(${expression} is null, null, error(${expression}::varchar || ${problem})))`
+  return checked(expression, cast, cast, `column ${name} is no whole number`)
+}
+
+/** A result for a value that a conversion leaves as it is; else an error that shows the value. */
+function checked(value: string, conversion: string, result: string, problem: string): string {
+  const text = `' in ${problem.replaceAll("'", "''")}'`
+  return `if(${conversion} = ${value}, ${result}, if(${value} is null, null, error(${value}::varchar || ${text})))`
 }
 
 /** Bytes of a value in a column. */

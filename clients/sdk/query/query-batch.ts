@@ -1,31 +1,22 @@
 import type { RecordBatch } from 'apache-arrow'
-import { aligned, asBytes, columnOf } from '../../../protocol/columns.js'
+import { type ColumnType, storageOf } from '../../../protocol/column-types.js'
+import { aligned, asBytes, columnOf, KEY_ARRAYS, type KeyArray } from '../../../protocol/columns.js'
 import type { BatchColumn, ResultBatch } from '../../../protocol/query/result.js'
-import type { ValueType } from '../../../protocol/query/tree.js'
+import { formatText, hasTexts } from '../../../protocol/value-texts.js'
 import { toArrow } from '../arrow.js'
 
 const ENCODER = new TextEncoder()
 
-/** A value of a result: a bigint of 64-bit types, null where there is none. */
+/** A value of a result: a bigint of 64-bit integers, a text of dates, timestamps and decimals, null where there is none. */
 export type Cell = number | bigint | string | boolean | null
 
-/** Values of a column as they come: places in `texts` of strings, 0 and 1 of booleans, 0 where there is none. */
-export type CellArray = Uint32Array | Int32Array | Float32Array | BigUint64Array | BigInt64Array
-
-const ARRAYS = {
-  u32: Uint32Array,
-  i32: Int32Array,
-  f32: Float32Array,
-  u64: BigUint64Array,
-  i64: BigInt64Array,
-  string: Uint32Array,
-  boolean: Uint32Array,
-} as const
+/** Values of a column as they are stored (`storageOf`): places in `texts` of strings, 0 and 1 of booleans, 0 where there is none. */
+export type CellArray = KeyArray
 
 /** A column of some rows of a result. */
 export class ResultVector {
   readonly name: string
-  readonly type: ValueType
+  readonly type: ColumnType
   readonly nullable: boolean
   readonly values: CellArray
   /** Bit i of byte i >> 3: row i has a value. Absent where all rows have one. */
@@ -37,7 +28,7 @@ export class ResultVector {
     this.name = name
     this.type = type
     this.nullable = nullable
-    this.values = aligned<CellArray>(values, ARRAYS[type])
+    this.values = aligned<CellArray>(values, KEY_ARRAYS[storageOf(type)])
     this.validity = validity
     this.texts = texts
   }
@@ -50,7 +41,8 @@ export class ResultVector {
     if (this.validity !== undefined && ((this.validity[row >> 3]! >> (row & 7)) & 1) === 0) return null
     const value = this.values[row]!
     if (this.type === 'string') return this.texts?.[Number(value)] ?? ''
-    return this.type === 'boolean' ? value !== 0 : value
+    if (this.type === 'boolean') return value !== 0
+    return hasTexts(this.type) ? formatText(BigInt(value), this.type) : value
   }
 }
 

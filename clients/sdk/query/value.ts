@@ -1,3 +1,4 @@
+import type { ColumnType } from '../../../protocol/column-types.js'
 import { badRequest } from '../../../protocol/errors.js'
 import type {
   AggregateFunction,
@@ -6,7 +7,6 @@ import type {
   Expression,
   MatchKind,
 } from '../../../protocol/query/tree.js'
-import type { ColumnType } from '../../../protocol/relation.js'
 import { shown, titleOf } from '../../../protocol/shown.js'
 import { checkName } from '../call-options.js'
 

@@ -1,5 +1,6 @@
+import { type ColumnType, decimalShape, storageOf } from '../../../protocol/column-types.js'
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { ArithmeticOp, ComparisonOp, ValueType } from '../../../protocol/query/tree.js'
+import type { ArithmeticOp, ComparisonOp } from '../../../protocol/query/tree.js'
 import type { RowText } from './row-text.js'
 import type { RowValue } from './row-value.js'
 
@@ -15,38 +16,53 @@ const CONVERSION = 20
 
 /** The order of a type's values as that of unsigned numbers. */
 export function ordered(code: RowText, value: RowValue): RowValue {
-  const { type } = value
-  if (type === 'f32') return named(code, value, `${code.use('order', 'ordered_float')}(${value.value})`)
-  if (type === 'i32') return named(code, value, `${value.value} ^ 0x80000000u`)
-  if (type === 'i64') return named(code, value, `${value.value} ^ vec2u(0u, 0x80000000u)`)
-  return value
+  switch (storageOf(value.type)) {
+    case 'f32':
+      return named(code, value, `${code.use('order', 'ordered_float')}(${value.value})`)
+    case 'f64':
+      return named(code, value, `${code.use('order', 'ordered_double')}(${value.value})`)
+    case 'i32':
+      return named(code, value, `${value.value} ^ 0x80000000u`)
+    case 'i64':
+      return named(code, value, `${value.value} ^ vec2u(0u, 0x80000000u)`)
+    default:
+      return value
+  }
 }
 
 /** What `ordered` did is undone. */
 export function restored(code: RowText, value: RowValue): RowValue {
-  if (value.type !== 'f32') return ordered(code, value)
-  return named(code, value, `${code.use('order', 'restored_float')}(${value.value})`)
+  const { type } = value
+  if (type !== 'f32' && type !== 'f64') return ordered(code, value)
+  const restore = code.use('order', type === 'f32' ? 'restored_float' : 'restored_double')
+  return named(code, value, `${restore}(${value.value})`)
 }
 
-export function arithmetic(code: RowText, op: ArithmeticOp, a: RowValue, b: RowValue): RowValue {
+/** Both operands of one type, or decimals, whose result is of another. */
+export function arithmetic(
+  code: RowText,
+  op: ArithmeticOp,
+  type: ColumnType,
+  [a, b]: readonly [RowValue, RowValue],
+): RowValue {
   if (op === '/') return quotient(code, a, b)
-  if (a.type === 'f32') return floatArithmetic(code, op, a, b)
-  const isSigned = a.type === 'i64'
-  if (!isSigned && a.type !== 'u64') throw new WarpdexError('INTERNAL', `no arithmetic is done in ${a.type}`)
+  if (type === 'f32') return floatArithmetic(code, op, a, b)
+  const isSigned = storageOf(type) === 'i64'
+  if (!isSigned && type !== 'u64') throw new WarpdexError('INTERNAL', `no arithmetic is done in ${type}`)
   const [x, y] = [a.value, b.value]
   if (op === '*') {
     code.weigh(MULTIPLICATION)
     const multiply = code.use('wide', isSigned ? 'multiply_signed' : 'multiply_unsigned')
     const product = code.let(`${multiply}(${x}, ${y})`)
-    return strict(code, a.type, `${product}.value`, [a, b], `${product}.overflow`)
+    return strict(code, type, `${product}.value`, [a, b], `${product}.overflow`)
   }
   const result = code.let(`${code.use('wide', op === '+' ? 'add_wide' : 'subtract_wide')}(${x}, ${y})`)
   if (isSigned) {
     const overflows = code.use('values', op === '+' ? 'addition_overflows' : 'subtraction_overflows')
-    return strict(code, a.type, result, [a, b], `${overflows}(${x}, ${y}, ${result})`)
+    return strict(code, type, result, [a, b], `${overflows}(${x}, ${y}, ${result})`)
   }
   const less = code.use('wide', 'less_wide')
-  return strict(code, a.type, result, [a, b], op === '+' ? `${less}(${result}, ${x})` : `${less}(${x}, ${y})`)
+  return strict(code, type, result, [a, b], op === '+' ? `${less}(${result}, ${x})` : `${less}(${x}, ${y})`)
 }
 
 function floatArithmetic(code: RowText, op: Exclude<ArithmeticOp, '/'>, a: RowValue, b: RowValue): RowValue {
@@ -77,7 +93,8 @@ export function comparison(code: RowText, op: ComparisonOp, left: RowValue, righ
   const isTurned = op === '<>' || op === '<=' || op === '>='
   const isEqual = op === '=' || op === '<>'
   // Both zeros are equal, and NaN has a place: floats are compared by their order, integers as they are.
-  const [x, y] = a.type === 'f32' ? [ordered(code, a).value, ordered(code, b).value] : [a.value, b.value]
+  const isFloat = a.type === 'f32' || a.type === 'f64'
+  const [x, y] = isFloat ? [ordered(code, a).value, ordered(code, b).value] : [a.value, b.value]
   const answer = isEqual ? equality(a.words, x, y) : less(code, a.type, x, y)
   return truth(code, isTurned ? `!(${answer})` : answer, [a, b])
 }
@@ -86,13 +103,14 @@ function equality(words: 1 | 2, x: string, y: string): string {
   return words === 2 ? `all(${x} == ${y})` : `${x} == ${y}`
 }
 
-function less(code: RowText, type: ValueType, x: string, y: string): string {
-  switch (type) {
+function less(code: RowText, type: ColumnType, x: string, y: string): string {
+  switch (storageOf(type)) {
     case 'i32':
       return `bitcast<i32>(${x}) < bitcast<i32>(${y})`
     case 'i64':
       return `${code.use('values', 'less_signed')}(${x}, ${y})`
     case 'u64':
+    case 'f64':
       return `${code.use('wide', 'less_wide')}(${x}, ${y})`
     default:
       return `${x} < ${y}`
@@ -172,7 +190,7 @@ export function choice(code: RowText, condition: RowValue, a: RowValue, b: RowVa
   })
 }
 
-export function conversion(code: RowText, a: RowValue, type: ValueType): RowValue {
+export function conversion(code: RowText, a: RowValue, type: ColumnType): RowValue {
   const from = a.type
   if (type === 'f32') {
     code.weigh(CONVERSION)
@@ -181,6 +199,8 @@ export function conversion(code: RowText, a: RowValue, type: ValueType): RowValu
     return strict(code, 'f32', `bitcast<u32>(${toFloat}(${extended(code, a)}, ${isSigned}))`, [a])
   }
   const wide = code.let(extended(code, a))
+  const factor = factorBetween(from, type)
+  if (factor !== undefined) return scaled(code, { ...a, value: wide }, type, factor)
   const isNegative = () => `${code.use('wide', 'is_negative')}(${wide})`
   if (type === 'u32') return strict(code, type, `${wide}.x`, [a], `${wide}.y != 0u`)
   if (type === 'i32') {
@@ -191,16 +211,36 @@ export function conversion(code: RowText, a: RowValue, type: ValueType): RowValu
   return strict(code, type, wide, [a], isChecked ? isNegative() : undefined)
 }
 
+const DAY_MICROSECONDS = 86_400_000_000n
+
+/** What a value is multiplied by where one type counts in smaller units than the other; undefined where both do in the same. */
+function factorBetween(from: ColumnType, to: ColumnType): bigint | undefined {
+  if (from === 'date' && to === 'timestamp') return DAY_MICROSECONDS
+  const shape = decimalShape(to)
+  return shape && 10n ** BigInt(shape.scale - (decimalShape(from)?.scale ?? 0))
+}
+
+/** An integer of two words, multiplied. What is past 64 bits is a fault. */
+function scaled(code: RowText, a: RowValue, type: ColumnType, factor: bigint): RowValue {
+  const isTooLarge = a.type === 'u64' ? `${code.use('wide', 'is_negative')}(${a.value})` : undefined
+  if (factor === 1n) return strict(code, type, a.value, [a], isTooLarge)
+  code.weigh(MULTIPLICATION)
+  const multiply = code.use('wide', 'multiply_signed')
+  const product = code.let(`${multiply}(${a.value}, ${code.constant(factor, 2).value})`)
+  const overflows = [isTooLarge, `${product}.overflow`].filter((bool) => bool !== undefined)
+  return strict(code, type, `${product}.value`, [a], overflows.join(' | '))
+}
+
 /** WGSL of an integer as two words. */
 function extended(code: RowText, { type, words, value }: RowValue): string {
   if (words === 2) return value
-  return type === 'i32' ? `${code.use('values', 'extended')}(${value})` : `vec2u(${value}, 0u)`
+  return storageOf(type) === 'i32' ? `${code.use('values', 'extended')}(${value})` : `vec2u(${value}, 0u)`
 }
 
 /** A value that is null or a fault where those that it follows from are, and a fault where something else is true. */
 export function strict(
   code: RowText,
-  type: ValueType,
+  type: ColumnType,
   expression: string,
   from: readonly RowValue[],
   fails?: string,

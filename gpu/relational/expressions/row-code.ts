@@ -1,3 +1,4 @@
+import { columnWords } from '../../../protocol/column-types.js'
 import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import type { ComparisonOp } from '../../../protocol/query/tree.js'
 import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'
@@ -110,7 +111,7 @@ export class RowCode extends RowText {
         return this.#constant(expression, dictionary)
       case 'arithmetic': {
         const [a, b] = expression.args
-        return arithmetic(this, expression.op, this.value(a), this.value(b))
+        return arithmetic(this, expression.op, expression.type, [this.value(a), this.value(b)])
       }
       case 'comparison':
         return this.#comparison(expression.op, expression.args)
@@ -176,9 +177,8 @@ export class RowCode extends RowText {
     const value = expression.kind === 'constant' ? expression.value : null
     const bits =
       typeof value === 'string' ? BigInt(dictionary?.lowerBound(value) ?? 0) : constantBits(value, type)
-    const words = type === 'i64' || type === 'u64' ? 2 : 1
     return {
-      ...this.constant(bits, words),
+      ...this.constant(bits, columnWords(type)),
       type,
       dictionary,
       valid: value === null ? 'false' : undefined,

@@ -1,6 +1,6 @@
+import type { ColumnType } from '../../../protocol/column-types.js'
 import { asBytes } from '../../../protocol/columns.js'
 import { getOrInsert } from '../../../protocol/get-or-insert.js'
-import type { ValueType } from '../../../protocol/query/tree.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import { type DeviceWork, EXPRESSION_FAULT } from '../query/device-work.js'
 import type { RowNumbers } from '../query/fetch.js'
@@ -134,7 +134,7 @@ export class RowText {
   }
 
   /** A value that is computed here. */
-  computed(type: ValueType, expression: string, facts: Facts = {}): RowValue {
+  computed(type: ColumnType, expression: string, facts: Facts = {}): RowValue {
     const { valid, fault, dictionary } = facts
     return { type, words: valueWords(type), value: this.let(expression), valid, fault, dictionary }
   }

@@ -1,4 +1,4 @@
-import type { ValueType } from '../../../protocol/query/tree.js'
+import type { ColumnType } from '../../../protocol/column-types.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import type { RowNumbers } from '../query/fetch.js'
 import type { QueryColumn } from '../query/query-column.js'
@@ -6,7 +6,7 @@ import type { StringDictionary } from '../string-dictionary.js'
 
 /** A value that generated code has computed for its row. */
 export interface RowValue {
-  readonly type: ValueType
+  readonly type: ColumnType
   /** Words of the value: WGSL has it as u32 or as vec2u, the low word first. */
   readonly words: 1 | 2
   /** WGSL without side effects. What stands there for a null, or for a fault that is no boolean, means nothing. */

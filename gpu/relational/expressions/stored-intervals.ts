@@ -1,5 +1,6 @@
-import type { ValueType } from '../../../protocol/query/tree.js'
+import { type ColumnType, storageOf } from '../../../protocol/column-types.js'
 import { valueWords } from '../query/query-column.js'
+import { type FloatOrder, floatOrder } from './ordered-numbers.js'
 import type { Interval } from './value-sets.js'
 
 /** Values as kernels test them (`within.ts`): how far a value is from `lowest`, modulo 2^bits, decides. */
@@ -10,20 +11,15 @@ export interface StoredIntervals {
   readonly intervals: readonly Interval[]
 }
 
-const WORD = 1n << 32n
-const SIGN = 1n << 31n
-
-/** Ordered forms of the infinities, and of the NaN that stands for all. */
-const MINUS_INFINITY = 0x007fffffn
-const INFINITY = 0xff800000n
-const NAN = 0xffffffffn
-
 /** Intervals of values in their order as intervals of what columns of a type hold. */
-export function storedIntervals(intervals: readonly Interval[], type: ValueType): StoredIntervals {
+export function storedIntervals(intervals: readonly Interval[], type: ColumnType): StoredIntervals {
   const bits = valueWords(type) === 2 ? 64 : 32
-  const placed = type === 'f32' ? intervals.flatMap(ofFloats) : intervals
+  const floats = floatOrder(type)
+  const placed =
+    floats === undefined ? intervals : intervals.flatMap((interval) => placedFloats(interval, floats))
   const first = placed[0]?.low ?? 0n
-  const shift = type === 'i32' || type === 'i64' ? 1n << BigInt(bits - 1) : 0n
+  const storage = storageOf(type)
+  const shift = storage === 'i32' || storage === 'i64' ? 1n << BigInt(bits - 1) : 0n
   return {
     bits,
     lowest: BigInt.asUintN(bits, first - shift),
@@ -39,11 +35,15 @@ export function isEverything({ bits, intervals }: StoredIntervals): boolean {
 
 /**
  * The same interval where -0 lies below 0, and the NaNs of the one sign above all numbers, those of the other below: they are
- * neighbours modulo 2^32.
+ * neighbours modulo the numbers that there are.
  */
-function ofFloats({ low, high }: Interval): Interval[] {
-  const from = low > INFINITY ? INFINITY + 1n : low === SIGN ? SIGN - 1n : max(low, MINUS_INFINITY)
-  const to = high === NAN ? WORD + MINUS_INFINITY - 1n : high === SIGN - 1n ? SIGN - 2n : min(high, INFINITY)
+function placedFloats(
+  { low, high }: Interval,
+  { minusInfinity, zero, infinity, notANumber }: FloatOrder,
+): Interval[] {
+  const from = low > infinity ? infinity + 1n : low === zero ? zero - 1n : max(low, minusInfinity)
+  const lastNaN = notANumber + minusInfinity
+  const to = high === notANumber ? lastNaN : high === zero - 1n ? zero - 2n : min(high, infinity)
   return from <= to ? [{ low: from, high: to }] : []
 }
 

@@ -1,7 +1,11 @@
+import { isFloat } from '../../../protocol/query/value-types.js'
 import type { RowText } from './row-text.js'
 import type { RowValue } from './row-value.js'
 import { isEverything, type StoredIntervals, storedIntervals } from './stored-intervals.js'
 import type { Interval } from './value-sets.js'
+
+/** Functions that place floats in their order, by the type. */
+const PLACES = { f32: 'placed_float', f64: 'placed_double' } as const
 
 /** Of so many intervals each is tested. */
 export const FEW_INTERVALS = 4
@@ -23,7 +27,7 @@ export function within(
 ): string {
   const set = storedIntervals(intervals, type)
   if (set.intervals.length === 0 || isEverything(set)) return set.intervals.length > 0 ? '1u' : '0u'
-  const place = type === 'f32' ? code.let(`${code.use('order', 'placed_float')}(${value})`) : value
+  const place = isFloat(type) ? code.let(`${code.use('order', PLACES[type])}(${value})`) : value
   const from = (low: bigint) => {
     const { value: least } = code.constant(BigInt.asUintN(set.bits, set.lowest + low), words)
     return words === 2 ? `${code.use('wide', 'subtract_wide')}(${place}, ${least})` : `(${place} - ${least})`

@@ -1,6 +1,7 @@
+import { type ColumnType, storageOf } from '../../../protocol/column-types.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { getOrInsert } from '../../../protocol/get-or-insert.js'
-import type { AggregateFunction, ValueType } from '../../../protocol/query/tree.js'
+import type { AggregateFunction } from '../../../protocol/query/tree.js'
 import type { TypedAggregate } from '../../../protocol/query/typed.js'
 import { ordered } from '../expressions/operators.js'
 import type { RowCode } from '../expressions/row-code.js'
@@ -49,7 +50,7 @@ export function wordsOf({ kind, at }: Accumulator, word: (at: number) => string)
 export interface AggregateState {
   readonly function: AggregateFunction
   /** Of its values; undefined where rows are counted. */
-  readonly type: ValueType | undefined
+  readonly type: ColumnType | undefined
   readonly dictionary: StringDictionary | undefined
   /** Whether there may be groups without a value. */
   readonly nullable: boolean
@@ -127,7 +128,7 @@ export class AggregateStates {
   /** Integers of 32 bits have sums of 64, which no 2^32 rows leave; those of 64 bits are added up in 96. Floats are added up in pairs. */
   #sum(value: RowValue, code: RowCode): Accumulator {
     const { type, value: own } = value
-    switch (type) {
+    switch (storageOf(type)) {
       case 'u32':
         return this.#accumulator(value, 'sum', 'wide', () => `vec2u(${own}, 0u)`)
       case 'i32':

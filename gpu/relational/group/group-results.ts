@@ -1,4 +1,4 @@
-import type { ValueType } from '../../../protocol/query/tree.js'
+import { type ColumnType, decimalShape, decimalType, SUM_DIGITS } from '../../../protocol/column-types.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Build } from '../expressions/evaluate.js'
 import { restored } from '../expressions/operators.js'
@@ -59,7 +59,7 @@ function aggregateResult(
 
 function sum(
   code: RowCode,
-  type: ValueType,
+  type: ColumnType,
   total: string,
   valid: string | undefined,
   overflow: number,
@@ -69,11 +69,13 @@ function sum(
   if (valueWords(type) === 1) return code.computed(type === 'u32' ? 'u64' : 'i64', total, { valid })
   const extension = type === 'u64' ? '0u' : `${code.use('sums', 'extended_wide')}(${total}.xy).z`
   const fault = code.let(`${total}.z != ${extension}`)
-  return code.noted(code.computed(type, `${total}.xy`, { valid, fault }), overflow)
+  const decimal = decimalShape(type)
+  const own = decimal === undefined ? type : decimalType(SUM_DIGITS, decimal.scale)
+  return code.noted(code.computed(own, `${total}.xy`, { valid, fault }), overflow)
 }
 
 /** WGSL of a sum divided by the number of values. */
-function average(code: RowCode, type: ValueType, sum: string, count: string): string {
+function average(code: RowCode, type: ColumnType, sum: string, count: string): string {
   if (type === 'f32') return `${code.use('averages', 'average_of_floats')}(${sum}, ${count})`
   const isSigned = type === 'i32' || type === 'i64'
   const short = isSigned ? `${code.use('sums', 'extended_wide')}(${sum})` : `vec3u(${sum}, 0u)`

@@ -1,3 +1,5 @@
+import { storageOf } from '../../../protocol/column-types.js'
+import { isFloat } from '../../../protocol/query/value-types.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import { evaluateRows } from '../expressions/evaluate.js'
 import type { RowCode } from '../expressions/row-code.js'
@@ -61,8 +63,9 @@ async function plainKeys(
 ): Promise<JoinKeys | undefined> {
   const columns = [left.columns[0]!, right.columns[0]!]
   const [{ type, dictionary }, other] = [columns[0]!.source, columns[1]!.source]
-  const isSigned = type === 'i32' || type === 'i64'
-  if (type === 'f32' || dictionary !== other.dictionary || (band && isSigned)) return undefined
+  const storage = storageOf(type)
+  const isSigned = storage === 'i32' || storage === 'i64'
+  if (isFloat(type) || dictionary !== other.dictionary || (band && isSigned)) return undefined
   // What is stored is learnt once, and of others nothing has to be known.
   await learnFacts(work, [{ columns, rows: 0 }])
   const { bits: keyBits, nulls } = unitedFacts(columns.map((column) => work.facts.of(column)))

@@ -1,3 +1,4 @@
+import { storageOf } from '../../../protocol/column-types.js'
 import { aligned } from '../../../protocol/columns.js'
 import type { Device, Kernels } from '../../device/device.js'
 import { GROUP_SIZE } from '../../device/recorder.js'
@@ -204,13 +205,14 @@ export class ColumnMeasurer {
   #record(work: DeviceWork, { source, rows: chosen }: TableColumn, count: number): DeviceMemory {
     const { type, values, validity } = source
     const facts = work.words(FACT_WORDS)
+    const storage = storageOf(type)
     work.recorder.clear(facts, 0, FACT_WORDS * 4)
     const groups = Math.ceil(count / ROWS_PER_INVOCATION / GROUP_SIZE)
     const flags =
       (validity === undefined ? 0 : HAS_VALIDITY) |
       (chosen === undefined ? 0 : HAS_ROWS) |
-      (type === 'i32' || type === 'i64' ? SIGNED : 0) |
-      (type === 'f32' ? FLOATS : 0)
+      (storage === 'i32' || storage === 'i64' ? SIGNED : 0) |
+      (storage === 'f32' || storage === 'f64' ? FLOATS : 0)
     const { absent } = work
     const buffers = { values, validity: validity ?? absent, rows: chosen?.buffer ?? absent, facts }
     const params = { count, words: valueWords(type), flags, stride: groups * GROUP_SIZE }

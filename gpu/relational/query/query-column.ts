@@ -1,23 +1,20 @@
-import type { ValueType } from '../../../protocol/query/tree.js'
-import { columnWords } from '../../../protocol/relation.js'
+import { type ColumnType, columnWords } from '../../../protocol/column-types.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import type { DeviceColumnData } from '../device-relation.js'
 import type { StringDictionary } from '../string-dictionary.js'
 
 /** A column within a query: a relation's, or a computed one, which may also be of booleans (words 0 and 1). */
 export interface QueryColumn extends Omit<DeviceColumnData, 'type'> {
-  readonly type: ValueType
+  readonly type: ColumnType
 }
 
 /** A column that has a value in every row, of a type other than strings. */
-export function plainColumn(type: Exclude<ValueType, 'string'>, values: DeviceMemory): QueryColumn {
+export function plainColumn(type: Exclude<ColumnType, 'string'>, values: DeviceMemory): QueryColumn {
   return { type, values, validity: undefined, dictionary: undefined }
 }
 
 /** u32 words of one value. */
-export function valueWords(type: ValueType): 1 | 2 {
-  return type === 'boolean' ? 1 : columnWords(type)
-}
+export const valueWords = columnWords
 
 /** Bytes of a row's number. */
 export const ROW_BYTES = 4
@@ -31,7 +28,7 @@ export function bytesOf({ type, validity }: Pick<QueryColumn, 'type' | 'validity
 }
 
 /** Bits in which the values of a column differ at most: of strings those of their numbers. */
-export function valueBits(type: ValueType, dictionary: StringDictionary | undefined): number {
+export function valueBits(type: ColumnType, dictionary: StringDictionary | undefined): number {
   if (type === 'boolean') return 1
   if (type === 'string') return bitsFor(dictionary?.size ?? 0)
   return valueWords(type) * 32

@@ -1,3 +1,4 @@
+import { type ColumnType, keyTypeOfColumn, storageOf } from '../../../protocol/column-types.js'
 import {
   asBytes,
   type Column,
@@ -8,9 +9,8 @@ import {
 } from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
-import type { ColumnType } from '../../../protocol/relation.js'
 import { type ScalarKey, TupleEncoder } from '../../../protocol/tuple-key.js'
-import { restoredNumber } from '../expressions/ordered-numbers.js'
+import { floatOrder, restoredNumber } from '../expressions/ordered-numbers.js'
 import type { StringDictionary } from '../string-dictionary.js'
 import type { Interval, ValueSet } from './selection-types.js'
 
@@ -32,14 +32,11 @@ export interface IndexKeys {
   readonly rangeCount: number
 }
 
-/** Ordered forms of floats: of −∞ and +∞, below and above which there is no other number, and what −0 would have. */
-const MINUS_ZERO = 0x7fffffffn
-const INFINITIES: Interval = { low: 0x007fffffn, high: 0xff800000n }
-
 /** Whether NaN is asked for, which no index has. */
 export function asksForNaN({ type, set }: KeyCondition): boolean {
   const last = set.intervals.at(-1)
-  return type === 'f32' && last !== undefined && last.high > INFINITIES.high
+  const shape = floatOrder(type)
+  return shape !== undefined && last !== undefined && last.high > shape.infinity
 }
 
 /**
@@ -80,13 +77,15 @@ function leadingScalars(conditions: readonly KeyCondition[]): readonly ScalarKey
 
 /** Of floats what is between the infinities; what would be −0, which is 0, stands for nothing. */
 function numbersOf(interval: Interval, type: ColumnType): readonly Interval[] {
-  if (type !== 'f32') return [interval]
+  const shape = floatOrder(type)
+  if (shape === undefined) return [interval]
+  const minusZero = shape.zero - 1n
   const [from, to] = [
-    interval.low === MINUS_ZERO ? MINUS_ZERO + 1n : interval.low,
-    interval.high === MINUS_ZERO ? MINUS_ZERO - 1n : interval.high,
+    interval.low === minusZero ? minusZero + 1n : interval.low,
+    interval.high === minusZero ? minusZero - 1n : interval.high,
   ]
-  const low = from > INFINITIES.low ? from : INFINITIES.low
-  const high = to < INFINITIES.high ? to : INFINITIES.high
+  const low = from > shape.minusInfinity ? from : shape.minusInfinity
+  const high = to < shape.infinity ? to : shape.infinity
   return low <= high ? [{ low, high }] : []
 }
 
@@ -96,13 +95,17 @@ function singleKeys(type: ColumnType, scalars: readonly ScalarKey[]): Column {
     const encoder = new TextEncoder()
     return columnOf(scalars.map((text) => encoder.encode(`${text}`)))
   }
-  const keys = numberColumn(type, scalars, () => new WarpdexError('INTERNAL', 'a key is of another type'))
+  const keys = numberColumn(
+    storageOf(type),
+    scalars,
+    () => new WarpdexError('INTERNAL', 'a key is of another type'),
+  )
   return { bytes: asBytes(keys), width: keys.BYTES_PER_ELEMENT }
 }
 
 /** Tuples, or leading parts of them. */
 function tupleKeys(conditions: readonly KeyCondition[], tuples: readonly (readonly ScalarKey[])[]): Column {
-  const encoder = new TupleEncoder(conditions.map(({ type }) => type))
+  const encoder = new TupleEncoder(conditions.map(({ type }) => keyTypeOfColumn(type)))
   for (const tuple of tuples) encoder.add(tuple)
   return encoder.column()
 }
@@ -110,7 +113,8 @@ function tupleKeys(conditions: readonly KeyCondition[], tuples: readonly (readon
 function scalarOf({ type, dictionary }: KeyCondition, number: bigint): ScalarKey {
   if (type === 'string') return dictionary?.at(Number(number)) ?? ''
   const value = restoredNumber(number, type)
-  return type === 'u64' || type === 'i64' ? BigInt(value) : Number(value)
+  const storage = storageOf(type)
+  return storage === 'u64' || storage === 'i64' ? BigInt(value) : Number(value)
 }
 
 /** What stands behind all keys that begin with these bytes, and before those that are greater. */

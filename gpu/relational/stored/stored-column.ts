@@ -1,5 +1,6 @@
+import { columnWords } from '../../../protocol/column-types.js'
 import { asBytes, NO_VALUES } from '../../../protocol/columns.js'
-import { type ColumnDefinition, columnWords } from '../../../protocol/relation.js'
+import type { ColumnDefinition } from '../../../protocol/relation.js'
 import type { ColumnValues, RelationBatch } from '../../../protocol/relation-batch.js'
 import type { Device } from '../../device/device.js'
 import type { Recorder } from '../../device/recorder.js'

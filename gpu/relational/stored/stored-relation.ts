@@ -1,6 +1,7 @@
+import { columnWords } from '../../../protocol/column-types.js'
 import { asBytes } from '../../../protocol/columns.js'
 import { WarpdexError } from '../../../protocol/errors.js'
-import { type ColumnDefinition, columnWords } from '../../../protocol/relation.js'
+import type { ColumnDefinition } from '../../../protocol/relation.js'
 import type { RelationBatch } from '../../../protocol/relation-batch.js'
 import { type RemovedRows, WORD_ROWS } from '../../../protocol/removed-rows.js'
 import type { Device } from '../../device/device.js'

@@ -1,4 +1,4 @@
-import { NOT_A_NUMBER, orderedNumber } from '../../../gpu/relational/expressions/ordered-numbers.js'
+import { floatOrder, orderedNumber } from '../../../gpu/relational/expressions/ordered-numbers.js'
 import {
   between,
   complement,
@@ -9,13 +9,14 @@ import {
 import { codeOf, prefixRange } from '../../../gpu/relational/query/dictionaries.js'
 import type { ValueSet } from '../../../gpu/relational/selection/selection-types.js'
 import type { StringDictionary } from '../../../gpu/relational/string-dictionary.js'
+import { type ColumnType, storageOf } from '../../../protocol/column-types.js'
 import { INTEGER_RANGES } from '../../../protocol/query/constants.js'
-import type { ComparisonOp, ValueType } from '../../../protocol/query/tree.js'
+import type { ComparisonOp } from '../../../protocol/query/tree.js'
 import type { ConstantValue } from '../../../protocol/query/typed.js'
 
 /** What of a column decides which values it may have. */
 export interface ColumnDomain {
-  readonly type: ValueType
+  readonly type: ColumnType
   /** Whether some rows may have no value. */
   readonly nullable: boolean
   /** Of strings. */
@@ -26,7 +27,9 @@ export interface ColumnDomain {
 export function lastValue({ type, dictionary }: Pick<ColumnDomain, 'type' | 'dictionary'>): bigint {
   if (type === 'string') return BigInt(dictionary?.size ?? 0) - 1n
   if (type === 'boolean') return 1n
-  const [least, most] = INTEGER_RANGES[type] ?? [0n, NOT_A_NUMBER]
+  const floats = floatOrder(type)
+  if (floats !== undefined) return floats.notANumber
+  const [least, most] = INTEGER_RANGES[storageOf(type)]!
   return most - least
 }
 

@@ -1,8 +1,8 @@
 import { orderedNumber, restoredNumber } from '../../../gpu/relational/expressions/ordered-numbers.js'
 import { between, unionOf } from '../../../gpu/relational/expressions/value-sets.js'
 import type { ValueSet } from '../../../gpu/relational/selection/selection-types.js'
-import { roundedToFloat } from '../../../protocol/query/constants.js'
-import type { ValueType } from '../../../protocol/query/tree.js'
+import type { ColumnType } from '../../../protocol/column-types.js'
+import { constantAs } from '../../../protocol/query/constants.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
 import { goesWithoutFault } from '../../../protocol/query/value-types.js'
 import { type ColumnDomain, lastValue } from './column-domain.js'
@@ -18,7 +18,7 @@ export function convertedColumn(expression: TypedExpression): ColumnExpression |
 }
 
 /** The values of a column that are in a set once they are converted, which keeps their order: those of an interval are neighbours. */
-export function sourceSet(domain: ColumnDomain, type: ValueType, set: ValueSet): ValueSet {
+export function sourceSet(domain: ColumnDomain, type: ColumnType, set: ValueSet): ValueSet {
   if (domain.type === type || domain.type === 'string') return set
   const end = lastValue(domain) + 1n
   const convert = converter(domain.type, type)
@@ -32,10 +32,12 @@ export function sourceSet(domain: ColumnDomain, type: ValueType, set: ValueSet):
 }
 
 /** A number that stands for a value of one type as that of another. What is between the two keeps integers as they are, so that only the last one matters. */
-function converter(from: Exclude<ValueType, 'string'>, to: ValueType): (ordered: bigint) => bigint {
+function converter(from: Exclude<ColumnType, 'string'>, to: ColumnType): (ordered: bigint) => bigint {
   return (ordered) => {
-    const integer = BigInt(restoredNumber(ordered, from))
-    return orderedNumber(to === 'f32' ? roundedToFloat(integer) : integer, to)
+    const value = restoredNumber(ordered, from)
+    // What cannot fail has a constant for each value; those of decimals that a column cannot have may be past all of the other type.
+    const constant = constantAs({ kind: 'constant', value, type: from, nullable: false }, to)
+    return orderedNumber(constant === undefined ? 0n : (constant.value as bigint | number), to)
   }
 }
 

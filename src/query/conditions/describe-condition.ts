@@ -2,6 +2,8 @@ import { restoredNumber } from '../../../gpu/relational/expressions/ordered-numb
 import { complement } from '../../../gpu/relational/expressions/value-sets.js'
 import type { Condition, Interval, ValueSet } from '../../../gpu/relational/selection/selection-types.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
+import { isFloat } from '../../../protocol/query/value-types.js'
+import { formatText, hasTexts } from '../../../protocol/value-texts.js'
 import { type ColumnDomain, lastValue } from './column-domain.js'
 
 /** Intervals that are written out. */
@@ -60,12 +62,13 @@ function describeBound(
 ): string {
   const own = `${op} ${describeValue(value, domain)}`
   const other = `${strict} ${describeValue(neighbour, domain)}`
-  return domain.type === 'f32' && other.length < own.length ? other : own
+  return isFloat(domain.type) && other.length < own.length ? other : own
 }
 
 function describeValue(value: bigint, { type, dictionary }: ColumnDomain): string {
   if (type === 'string') return JSON.stringify(dictionary?.at(Number(value)) ?? '')
   const number = restoredNumber(value, type)
+  if (hasTexts(type)) return formatText(BigInt(number), type)
   return type === 'f32' ? floatText(Number(number)) : String(number)
 }
 

@@ -10,6 +10,7 @@ import { treeProbe } from '../../../gpu/relational/joins/tree-probe.js'
 import { valueWords } from '../../../gpu/relational/query/query-column.js'
 import type { Table } from '../../../gpu/relational/query/table.js'
 import { LIMITS } from '../../../protocol/limits.js'
+import { isFloat } from '../../../protocol/query/value-types.js'
 import { commonestRows, estimateTable } from '../estimates/estimate-table.js'
 import { joinMatches } from '../estimates/join-matches.js'
 import type { QueryRun } from '../query-run.js'
@@ -49,7 +50,7 @@ export async function joinByIndex(
         const built = sides[build]
         // NaN equals itself in queries, and is in no index.
         const isWhole = payloadsOf(reads) === built.table.rows
-        if (built.type === 'f32' && !isWhole) return undefined
+        if (isFloat(built.type) && !isWhole) return undefined
         const other = sides[build === 'left' ? 'right' : 'left']
         if (hasTooMany(run, sides, build, structure.stats().keys)) return undefined
         const probe = await treeProbe(run.work, other.table, other.column)

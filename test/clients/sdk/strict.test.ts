@@ -49,6 +49,8 @@ function methodsOf(client: Client): Readonly<Record<string, readonly [object, Ro
         takeSnapshot: (options) => client.takeSnapshot('numbers', options),
         backUp: (options) => client.backUp('monday', options),
         calibration: (options) => client.calibration(options),
+        // It cannot do without, and has tests of its own.
+        importFile: 'none',
         query: (options) => client.query(r, options),
         explainQuery: (options) => client.explainQuery(r, options),
         close: (options) => client.close(options),
@@ -103,6 +105,9 @@ function methodsOf(client: Client): Readonly<Record<string, readonly [object, Ro
         definition: (options) => rows.definition(options),
         stats: (options) => rows.stats(options),
         append: (options) => rows.append({}, options),
+        appendBatch: (options) => rows.appendBatch({ rows: 0, columns: new Map() }, options),
+        deleteRows: (options) => rows.deleteRows({ where: col('k').eq(0) }, options),
+        updateRows: (options) => rows.updateRows({ where: col('k').eq(0), set: { k: 1 } }, options),
         batch: 'none',
         createIndex: (options) => rows.createIndex('by k', ['k'], options),
         read: (options) => rows.read(options),
@@ -234,7 +239,7 @@ t.test('beginners are told what is right', async (t) => {
     [() => client.createRelation(loosely(undefined)), /fields of createRelation come as/],
     [
       () => client.createRelation(loosely({ name: 'x', columns: [{ name: 'a', typ: 'u32' }] })),
-      /"type" out of u32/,
+      /"type" out of boolean, u32/,
     ],
     [() => client.dropIndex(loosely(undefined)), /takes the name of an index/],
     [() => client.renameIndex('numbers', loosely(undefined)), /takes the name of an index/],

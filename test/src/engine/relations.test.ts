@@ -256,7 +256,7 @@ const hexOf = {
       const price = rows.price[row]
       if (city === null || price === null) return null
       const encoder = new TupleEncoder(['string', 'i64'])
-      encoder.add([city, price])
+      encoder.add([String(city), BigInt(price)])
       return Buffer.from(encoder.column().bytes).toString('hex')
     }),
 }

@@ -1,14 +1,28 @@
-import { type DuckDBConnection, DuckDBDecimalValue, DuckDBInstance } from '@duckdb/node-api'
+import {
+  type DuckDBConnection,
+  DuckDBDateValue,
+  DuckDBDecimalValue,
+  DuckDBInstance,
+  DuckDBTimestampValue,
+} from '@duckdb/node-api'
+import { type ColumnType, decimalShape, decimalType } from '../../../protocol/column-types.js'
+import { formatText, parseText } from '../../../protocol/value-texts.js'
 import type { Cell, HostColumn, HostRelation } from './host-relation.js'
 
-const DUCK_TYPES = {
+const DUCK_TYPES: Readonly<Partial<Record<ColumnType, string>>> = {
   u32: 'UINTEGER',
   i32: 'INTEGER',
   f32: 'FLOAT',
+  f64: 'DOUBLE',
   u64: 'UBIGINT',
   i64: 'BIGINT',
   string: 'VARCHAR',
-} as const
+}
+
+/** What DuckDB calls a type; most it calls as we do. */
+function duckTypeOf(type: ColumnType): string {
+  return DUCK_TYPES[type] ?? type
+}
 
 /** DuckDB with the same relations, which says what a query gives. */
 export class DuckOracle {
@@ -37,7 +51,7 @@ export class DuckOracle {
   }
 
   async #load({ name, rows, columns }: HostRelation): Promise<void> {
-    const list = columns.map((column) => `"${column.name}" ${DUCK_TYPES[column.type]}`)
+    const list = columns.map((column) => `"${column.name}" ${duckTypeOf(column.type)}`)
     await this.#connection.run(`create or replace table "${name}" (${list.join(', ')})`)
     const appender = await this.#connection.createAppender(name)
     for (let row = 0; row < rows; row++) {
@@ -58,12 +72,28 @@ function append(appender: Appender, { type, cells }: HostColumn, row: number): v
   else if (type === 'i32') appender.appendInteger(Number(cell))
   else if (type === 'f32') appender.appendFloat(Number(cell))
   else if (type === 'u64') appender.appendUBigInt(BigInt(cell))
-  else appender.appendBigInt(BigInt(cell))
+  else if (type === 'i64') appender.appendBigInt(BigInt(cell))
+  else appendText(appender, type, cell)
+}
+
+/** Of a type whose values are texts here, or floats of 64 bits, or booleans. */
+function appendText(appender: Appender, type: ColumnType, cell: NonNullable<Cell>): void {
+  const stored = () => parseText(String(cell), type)!
+  const shape = decimalShape(type)
+  if (type === 'f64') appender.appendDouble(Number(cell))
+  else if (type === 'boolean') appender.appendBoolean(Boolean(cell))
+  else if (type === 'date') appender.appendDate(new DuckDBDateValue(Number(stored())))
+  else if (type === 'timestamp') appender.appendTimestamp(new DuckDBTimestampValue(stored()))
+  else if (shape !== undefined)
+    appender.appendDecimal(new DuckDBDecimalValue(stored(), shape.precision, shape.scale))
 }
 
 function cellOf(value: unknown): Cell {
   if (value === null || ['number', 'bigint', 'string', 'boolean'].includes(typeof value)) return value as Cell
-  if (value instanceof DuckDBDecimalValue) return value.toDouble()
+  if (value instanceof DuckDBDecimalValue)
+    return formatText(value.value, decimalType(value.width, value.scale))
+  if (value instanceof DuckDBDateValue) return formatText(BigInt(value.days), 'date')
+  if (value instanceof DuckDBTimestampValue) return formatText(value.micros, 'timestamp')
   throw new Error(`the oracle gave ${String(value)}, which no column holds`)
 }
 

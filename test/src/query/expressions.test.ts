@@ -1,6 +1,6 @@
 import t from 'tap'
+import type { ColumnType } from '../../../protocol/column-types.js'
 import type { Expression, QueryNode } from '../../../protocol/query/tree.js'
-import type { ColumnType } from '../../../protocol/relation.js'
 import { Random, seedOfRun } from '../../random.js'
 import { QueryBed } from './query-bed.js'
 import { randomRelation } from './relations.js'

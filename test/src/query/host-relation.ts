@@ -2,10 +2,12 @@ import type { Device } from '../../../gpu/device/device.js'
 import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import type { DeviceColumnData, DeviceRelation } from '../../../gpu/relational/device-relation.js'
 import { compareStrings, dictionaryOf } from '../../../gpu/relational/query/dictionaries.js'
-import { asBytes } from '../../../protocol/columns.js'
+import { type ColumnType, storageOf } from '../../../protocol/column-types.js'
+import { asBytes, numberColumn } from '../../../protocol/columns.js'
 import type { ResultBatch } from '../../../protocol/query/result.js'
-import type { ResultColumn, ValueType } from '../../../protocol/query/tree.js'
-import type { ColumnType } from '../../../protocol/relation.js'
+import type { ResultColumn } from '../../../protocol/query/tree.js'
+import type { FixedKeyType } from '../../../protocol/types.js'
+import { formatText, hasTexts, parseText } from '../../../protocol/value-texts.js'
 
 /** A value of a row: a bigint of 64-bit types, null where there is none. */
 export type Cell = number | bigint | string | boolean | null
@@ -28,20 +30,16 @@ export function hostRelation(name: string, columns: readonly HostColumn[]): Host
   return { name, rows: columns[0]?.cells.length ?? 0, columns }
 }
 
-const ARRAYS = {
-  u32: Uint32Array,
-  i32: Int32Array,
-  f32: Float32Array,
-  u64: BigUint64Array,
-  i64: BigInt64Array,
-} as const
-
 /** The values of numbers as a column of bytes; nulls are 0. */
 export function columnBytes(type: Exclude<ColumnType, 'string'>, cells: readonly Cell[]): Uint8Array {
-  if (type === 'u64' || type === 'i64') {
-    return asBytes(ARRAYS[type].from(cells.map((cell) => BigInt(typeof cell === 'string' ? 0 : (cell ?? 0)))))
-  }
-  return asBytes(ARRAYS[type].from(cells.map((cell) => Number(cell ?? 0))))
+  const storage = storageOf(type)
+  const numbers = cells.map((cell) => {
+    if (typeof cell === 'string') return hasTexts(type) ? parseText(cell, type)! : 0n
+    return typeof cell === 'boolean' ? Number(cell) : (cell ?? 0)
+  })
+  const isWide = storage === 'u64' || storage === 'i64'
+  const values = numbers.map((number) => (isWide ? BigInt(number) : Number(number)))
+  return asBytes(numberColumn(storage, values, () => new Error(`no ${type}`) as never))
 }
 
 export function validityBytes(cells: readonly Cell[]): Uint8Array {
@@ -88,13 +86,19 @@ export function schemaOf({ columns }: HostRelation): readonly ResultColumn[] {
   return columns.map(({ name, type, nullable }) => ({ name, type, nullable }))
 }
 
-const READERS: Readonly<Record<Exclude<ValueType, 'string'>, (view: DataView, row: number) => Cell>> = {
+const READERS: Readonly<Record<FixedKeyType, (view: DataView, row: number) => number | bigint>> = {
   u32: (view, row) => view.getUint32(row * 4, true),
   i32: (view, row) => view.getInt32(row * 4, true),
   f32: (view, row) => view.getFloat32(row * 4, true),
   u64: (view, row) => view.getBigUint64(row * 8, true),
   i64: (view, row) => view.getBigInt64(row * 8, true),
-  boolean: (view, row) => view.getUint32(row * 4, true) !== 0,
+  f64: (view, row) => view.getFloat64(row * 8, true),
+}
+
+function readCell(type: ColumnType, view: DataView, row: number): Cell {
+  const stored = READERS[storageOf(type)](view, row)
+  if (type === 'boolean') return stored !== 0
+  return hasTexts(type) ? formatText(BigInt(stored), type) : stored
 }
 
 /** The rows of batches, one after the other. */
@@ -107,7 +111,7 @@ export function rowsOf(batches: readonly ResultBatch[]): Cell[][] {
       columns.map(({ type, validity, texts }, i) => {
         if (validity !== undefined && (validity[row >> 3]! & (1 << (row & 7))) === 0) return null
         if (type === 'string') return texts![views[i]!.getUint32(row * 4, true)]!
-        return READERS[type](views[i]!, row)
+        return readCell(type, views[i]!, row)
       }),
     )
   })

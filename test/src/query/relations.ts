@@ -1,4 +1,5 @@
-import type { ColumnType } from '../../../protocol/relation.js'
+import type { ColumnType } from '../../../protocol/column-types.js'
+import { randomTyped } from '../../column-values.js'
 import type { Random } from '../../random.js'
 import { type Cell, type HostColumn, type HostRelation, hostRelation } from './host-relation.js'
 
@@ -35,6 +36,8 @@ export function randomCell(random: Random, type: ColumnType): Cell {
       return extreme ? -(2n ** 63n) + BigInt(small) : BigInt(small - 10) * 2n ** 31n
     case 'string':
       return random.pick(WORDS)
+    default:
+      return randomTyped(random, type)
   }
 }
 
@@ -49,7 +52,7 @@ export function randomColumn(
   return { name, type, nullable: nulls > 0, cells }
 }
 
-/** A relation with a column of each type without nulls (u, i, f, ul, il, s) and one of each with them (nu, …). */
+/** A relation with a column of each type without nulls (u, i, f, ul, il, s, b, d, t, c, e, g) and one of each with them (nu, …). */
 export function randomRelation(random: Random, name: string, rows: number): HostRelation {
   const types: readonly (readonly [string, ColumnType])[] = [
     ['u', 'u32'],
@@ -58,6 +61,12 @@ export function randomRelation(random: Random, name: string, rows: number): Host
     ['ul', 'u64'],
     ['il', 'i64'],
     ['s', 'string'],
+    ['b', 'boolean'],
+    ['d', 'date'],
+    ['t', 'timestamp'],
+    ['c', 'decimal(12,2)'],
+    ['e', 'decimal(9,4)'],
+    ['g', 'f64'],
   ]
   return hostRelation(name, [
     { name: 'id', type: 'u32', nullable: false, cells: Array.from({ length: rows }, (_, i) => i) },

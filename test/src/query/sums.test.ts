@@ -1,6 +1,6 @@
 import t from 'tap'
+import type { ColumnType } from '../../../protocol/column-types.js'
 import type { Aggregate, Expression, QueryNode } from '../../../protocol/query/tree.js'
-import type { ColumnType } from '../../../protocol/relation.js'
 import { Random, seedOfRun } from '../../random.js'
 import { type Cell, type HostColumn, type HostRelation, hostRelation } from './host-relation.js'
 import { inSmallest, nearestFloat } from './nearest-float.js'

@@ -4,8 +4,8 @@ import { type ColumnFacts, learnFacts } from '../../../../gpu/relational/order/c
 import { DeviceWork } from '../../../../gpu/relational/query/device-work.js'
 import { QueryKernels } from '../../../../gpu/relational/query/query-kernels.js'
 import { Table, type TableColumn } from '../../../../gpu/relational/query/table.js'
+import type { ColumnType } from '../../../../protocol/column-types.js'
 import { asBytes } from '../../../../protocol/columns.js'
-import type { ColumnType } from '../../../../protocol/relation.js'
 import { type Cell, type HostColumn, hostRelation, uploadRelation } from '../../../src/query/host-relation.js'
 import { openDevice } from '../../open-device.js'
 

@@ -1,6 +1,6 @@
 import { compareStrings } from '../../../../gpu/relational/query/dictionaries.js'
 import type { Condition, SelectionPlan } from '../../../../gpu/relational/selection/selection-types.js'
-import type { ColumnType } from '../../../../protocol/relation.js'
+import type { ColumnType } from '../../../../protocol/column-types.js'
 import type { Cell, HostColumn, HostRelation } from '../../../src/query/host-relation.js'
 
 /** A value as a number in the order of its type: both zeros are one, NaN is above all. */

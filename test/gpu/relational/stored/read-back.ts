@@ -1,6 +1,6 @@
 import type { Device } from '../../../../gpu/device/device.js'
 import type { DeviceRelation } from '../../../../gpu/relational/device-relation.js'
-import { columnWords } from '../../../../protocol/relation.js'
+import { columnWords } from '../../../../protocol/column-types.js'
 import { type RelationValue, unpackColumn } from '../../../../protocol/relation-values.js'
 
 /** The values of every column of a relation, read back from the device. */

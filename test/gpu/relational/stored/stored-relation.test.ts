@@ -4,6 +4,7 @@ import { WarpdexError } from '../../../../protocol/errors.js'
 import type { ColumnDefinition, RelationDefinition } from '../../../../protocol/relation.js'
 import { settleBatch } from '../../../../protocol/relation-batch.js'
 import { packBatch, type RelationValue } from '../../../../protocol/relation-values.js'
+import { randomTyped } from '../../../column-values.js'
 import { Random, seedOfRun } from '../../../random.js'
 import { openDevice } from '../../open-device.js'
 import { readBack } from './read-back.js'
@@ -16,6 +17,11 @@ const COLUMNS: readonly ColumnDefinition[] = [
   { name: 'x', type: 'i64', nullable: true },
   { name: 's', type: 'string', nullable: false },
   { name: 'n', type: 'string', nullable: true },
+  { name: 'b', type: 'boolean', nullable: true },
+  { name: 'd', type: 'date', nullable: false },
+  { name: 't', type: 'timestamp', nullable: true },
+  { name: 'g', type: 'f64', nullable: false },
+  { name: 'c', type: 'decimal(9,4)', nullable: true },
 ]
 const DEFINITION: RelationDefinition = { name: 'all', columns: COLUMNS }
 
@@ -39,6 +45,8 @@ function randomValue({ type }: ColumnDefinition, random: Random): RelationValue 
       return Array.from({ length: random.below(4) }, () =>
         random.pick(['a', 'b', 'é', '\u{1f600}', '\uff01', '\ufeff']),
       ).join('')
+    default:
+      return randomTyped(random, type)
   }
 }
 

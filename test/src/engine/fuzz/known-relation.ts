@@ -1,4 +1,4 @@
-import { COLUMN_TYPES } from '../../../../protocol/relation.js'
+import { PLAIN_TYPES } from '../../../../protocol/column-types.js'
 import type { RelationValue } from '../../../../protocol/relation-values.js'
 import {
   type AppendedRows,
@@ -11,6 +11,7 @@ import {
   unpackColumn,
 } from '../../../../src/engine/index.js'
 import type { RowsOfColumns } from '../../../../src/engine/relation-reader.js'
+import { randomTyped } from '../../../column-values.js'
 import type { Random } from '../../../random.js'
 
 /** Values of columns, one a row. */
@@ -23,7 +24,7 @@ const TEXTS = ['', 'a', 'ab', 'é', '日本', '🜁', 'z'.repeat(70)]
 export function randomRelation(random: Random, name: string): RelationDefinition {
   const columns = Array.from({ length: 1 + random.below(MOST_COLUMNS) }, (_, i) => ({
     name: `c${i}`,
-    type: random.pick(COLUMN_TYPES),
+    type: random.pick([...PLAIN_TYPES, 'decimal(18,6)'] as const),
     nullable: random.chance(0.5),
   }))
   return { name, columns }
@@ -47,6 +48,8 @@ function randomValue(random: Random, { type, nullable }: ColumnDefinition): Rela
       return random.chance(0.1) ? -(2n ** 63n) : BigInt(number) - 20n
     case 'string':
       return random.chance(0.7) ? random.pick(TEXTS) : `text ${number}`
+    default:
+      return randomTyped(random, type)
   }
 }
 

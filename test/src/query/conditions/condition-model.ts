@@ -1,6 +1,7 @@
 import { orderedNumber } from '../../../../gpu/relational/expressions/ordered-numbers.js'
 import type { Condition, ValueSet } from '../../../../gpu/relational/selection/selection-types.js'
-import type { MatchKind, ValueType } from '../../../../protocol/query/tree.js'
+import type { ColumnType } from '../../../../protocol/column-types.js'
+import type { MatchKind } from '../../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../../protocol/query/typed.js'
 import type { ColumnDomain } from '../../../../src/query/conditions/column-domain.js'
 import type { Normalised } from '../../../../src/query/conditions/normalise.js'
@@ -50,7 +51,7 @@ export function evaluate(expression: TypedExpression, row: readonly Cell[]): Cel
 }
 
 /** Nearest floats of the integers of these tests, which doubles hold exactly. */
-function convert(value: Cell, type: ValueType): Cell {
+function convert(value: Cell, type: ColumnType): Cell {
   if (type === 'f32') return Math.fround(Number(value))
   return type === 'u64' || type === 'i64' ? BigInt(value as number) : value
 }

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { compareStrings, dictionaryOf } from '../../../../gpu/relational/query/dictionaries.js'
+import type { ColumnType } from '../../../../protocol/column-types.js'
 import { roundedToFloat } from '../../../../protocol/query/constants.js'
-import { COMPARISONS, type ComparisonOp, MATCHES, type ValueType } from '../../../../protocol/query/tree.js'
+import { COMPARISONS, type ComparisonOp, MATCHES } from '../../../../protocol/query/tree.js'
 import type { ConstantValue, TypedExpression } from '../../../../protocol/query/typed.js'
 import type { ColumnDomain } from '../../../../src/query/conditions/column-domain.js'
 import { normalise } from '../../../../src/query/conditions/normalise.js'
@@ -10,7 +11,7 @@ import type { Cell } from '../host-relation.js'
 import { evaluate, isSelected } from './condition-model.js'
 
 const TEXTS = ['', 'a', 'ab', 'abc', 'b', 'z', 'é', 'ÿ', '\u{1f600}', '\uffee']
-const TYPES: readonly ValueType[] = ['u32', 'i32', 'u64', 'i64', 'f32', 'string', 'boolean']
+const TYPES: readonly ColumnType[] = ['u32', 'i32', 'u64', 'i64', 'f32', 'string', 'boolean']
 
 /** A column of each type without nulls, then one of each with them. */
 const COLUMNS: readonly ColumnDomain[] = [false, true].flatMap((nullable) =>
@@ -23,7 +24,7 @@ const COLUMNS: readonly ColumnDomain[] = [false, true].flatMap((nullable) =>
 )
 
 /** Values lie close, so that conditions meet; some are at the ends of their types. */
-function randomValue(random: Random, type: ValueType): Exclude<ConstantValue, null> {
+function randomValue(random: Random, type: ColumnType): Exclude<ConstantValue, null> {
   const small = random.below(8)
   const extreme = random.chance(0.1)
   switch (type) {
@@ -41,6 +42,10 @@ function randomValue(random: Random, type: ValueType): Exclude<ConstantValue, nu
       return random.pick(TEXTS)
     case 'boolean':
       return random.chance(0.5)
+    case 'f64':
+      return extreme ? random.pick([NaN, -0, Infinity, -Infinity]) : (small - 4) / 3
+    default:
+      return BigInt(small - 4)
   }
 }
 
@@ -56,7 +61,7 @@ function column(index: number): TypedExpression {
   return { kind: 'column', index, type, nullable }
 }
 
-function constant(value: ConstantValue, type: ValueType): TypedExpression {
+function constant(value: ConstantValue, type: ColumnType): TypedExpression {
   return { kind: 'constant', value, type, nullable: value === null }
 }
 

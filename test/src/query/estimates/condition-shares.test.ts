@@ -8,7 +8,7 @@ import {
   sampleRows,
 } from '../../../../gpu/relational/relation-sample.js'
 import type { Condition } from '../../../../gpu/relational/selection/selection-types.js'
-import type { ColumnType } from '../../../../protocol/relation.js'
+import type { ColumnType } from '../../../../protocol/column-types.js'
 import { ColumnSample, type EstimatedColumn } from '../../../../src/query/estimates/column-sample.js'
 import { Estimates } from '../../../../src/query/estimates/condition-shares.js'
 import { Random, seedOfRun } from '../../../random.js'

@@ -1,5 +1,5 @@
+import type { ColumnType } from '../../../../protocol/column-types.js'
 import { COMPARISONS, type Expression } from '../../../../protocol/query/tree.js'
-import type { ColumnType } from '../../../../protocol/relation.js'
 import type { Random } from '../../../random.js'
 import { type Cell, type HostRelation, hostRelation } from '../host-relation.js'
 

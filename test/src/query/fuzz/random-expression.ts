@@ -1,4 +1,5 @@
-import type { ComparisonOp, Expression, MatchKind, ValueType } from '../../../../protocol/query/tree.js'
+import type { ColumnType } from '../../../../protocol/column-types.js'
+import type { ComparisonOp, Expression, MatchKind } from '../../../../protocol/query/tree.js'
 import { COMPARISONS } from '../../../../protocol/query/tree.js'
 import type { Random } from '../../../random.js'
 import { randomCell } from '../relations.js'
@@ -6,7 +7,7 @@ import { randomCell } from '../relations.js'
 /** A column of a random tree. */
 export interface FuzzColumn {
   readonly name: string
-  readonly type: ValueType
+  readonly type: ColumnType
   readonly nullable: boolean
   /** Whether no float in it was computed, so that both sides have the same one. */
   readonly exact: boolean
@@ -29,7 +30,7 @@ const SQL_MATCHES: Readonly<Record<MatchKind, string>> = {
   endsWith: 'suffix',
   contains: 'contains',
 }
-const SQL_TYPES: Readonly<Record<ValueType, string>> = {
+const SQL_TYPES: Readonly<Partial<Record<ColumnType, string>>> = {
   u32: 'uinteger',
   i32: 'integer',
   f32: 'float',
@@ -157,7 +158,7 @@ export class RandomExpressions {
   }
 
   /** A constant as one finds it in a column of that type. */
-  #constant(type: ValueType): FuzzExpression {
+  #constant(type: ColumnType): FuzzExpression {
     const cell = type === 'boolean' ? this.#random.chance(0.5) : randomCell(this.#random, type)
     if (typeof cell === 'bigint') {
       const sql = `'${cell}'::${SQL_TYPES[type]}`
@@ -295,7 +296,7 @@ function aggregateOf(
   fn: 'count' | 'sum' | 'min' | 'max' | 'avg',
   value: FuzzValue | undefined,
   sql: string,
-  type: ValueType,
+  type: ColumnType,
   exact: boolean,
 ) {
   const aggregate = { function: fn, ...(value === undefined ? {} : { value: value.expression }) }
