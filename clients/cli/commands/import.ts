@@ -1,11 +1,12 @@
 import { badRequest } from '../../../protocol/errors.js'
 import { type IndexDefinition, isFixedKeyType } from '../../../protocol/types.js'
 import { FILE_FORMATS } from '../../sdk/files/file-formats.js'
-import { type ImportProgress, LoadError, type LoadResult } from '../../sdk/index.js'
+import { FileReader } from '../../sdk/files/file-reader.js'
+import { type ImportProgress, type Index, LoadError, type LoadResult } from '../../sdk/index.js'
 import { argument, command, flag, type Given, text } from '../command.js'
 import { parseColumnSpec } from '../import/column-spec.js'
 import { Importer } from '../import/importer.js'
-import { type RowFormat, readRows } from '../import/rows.js'
+import { columnRows, type Row, splitRows } from '../import/rows.js'
 import { type OnBadLine, openText } from '../import/text.js'
 import { untilSignal } from '../interrupt.js'
 import { bytesText, grouped, printLines } from '../output.js'
@@ -36,14 +37,13 @@ const OPTIONS = {
   },
   format: {
     choices: FILE_FORMATS,
-    implies: 'relation',
-    describe: 'What the file of a relation is [told by the end of its name]',
+    describe: 'What a file with columns is [told by the end of its name; with --key-column csv]',
   },
   separator: text(
     'What stands between key and payload: tab, comma or any text [the first tab or comma of a line; a tab where keys are no numbers]',
   ),
-  'key-column': { ...text('CSV: name of the column with the keys'), implies: 'payload-column' },
-  'payload-column': { ...text('CSV: that with the payloads'), implies: 'key-column' },
+  'key-column': { ...text('Column with the keys, of a file with named columns'), implies: 'payload-column' },
+  'payload-column': { ...text('That with the payloads'), implies: 'key-column' },
   'if-exists': {
     choices: ['add', 'keep', 'replace'],
     describe: 'What becomes of a payload whose key is there already [add]',
@@ -79,31 +79,75 @@ export const add = command({
 })
 
 async function importIndex(options: ImportOptions, signal: AbortSignal): Promise<void> {
-  const { file, ifExists = 'add', hex = false } = options
+  const { file, keyColumn, payloadColumn } = options
   if (file === undefined) throw badRequest('name the file behind the index, or a --relation')
+  if (options.separator === '') throw badRequest('--separator is empty; it must be a text, tab or comma')
+  const bad = badLines(options.skipBad)
   return withIndex(options, async (index, definition) => {
-    const text = await openText(file, signal)
-    const progress = showProgress(`importing into ${definition.name}`, text.size)
-    const bad = badLines(options.skipBad)
-    const onProgress = (stored: LoadResult) => progress.update(text.read(), rate(stored))
-    const importer = new Importer(index, definition, {
-      ifExists,
-      hex,
-      onBadLine: bad.report,
-      onProgress,
-      signal,
-    })
-    let stored: LoadResult | undefined
-    try {
-      stored = await importer.run(readRows(text.pieces, rowFormat(options, definition), bad.report))
-    } catch (error) {
-      if (error instanceof LoadError && error.stored.rows > 0) stored = error.stored
-      throw error
-    } finally {
-      progress.stop()
-      if (stored !== undefined) await printLines([summary(stored, bad.count())])
+    if (keyColumn === undefined || payloadColumn === undefined) {
+      if (options.format !== undefined) throw badRequest('--format is for files with --key-column')
+      const text = await openText(file, signal)
+      const rows = splitRows(text.pieces, separatorOf(options, definition), bad.report)
+      return loadRows(
+        { rows, unit: 'line', size: text.size, read: text.read },
+        index,
+        definition,
+        options,
+        bad,
+        signal,
+      )
     }
+    const format = options.format ?? 'csv'
+    if (format === 'arrow') throw badRequest('keys and payloads come from CSV, TSV, NDJSON or Parquet')
+    await withFile(file, format, signal, async (path) => {
+      const reader = await FileReader.open({ path, format, separator: separatorOf(options, undefined) })
+      try {
+        const columns = { key: keyColumn, payload: payloadColumn }
+        const rows = columnRows(reader, columns, options.skipBad ? bad.report : undefined)
+        const source = { rows, unit: 'row', size: 1, read: () => reader.share } as const
+        await loadRows(source, index, definition, options, bad, signal)
+      } finally {
+        reader.close()
+      }
+    })
   })
+}
+
+/** Rows, and how many of the units of their size are read. */
+interface RowSource {
+  readonly rows: AsyncIterable<Row>
+  readonly unit: 'line' | 'row'
+  readonly size: number | undefined
+  readonly read: () => number
+}
+
+async function loadRows(
+  source: RowSource,
+  index: Index,
+  definition: IndexDefinition,
+  { ifExists = 'add', hex = false }: ImportOptions,
+  bad: BadLines,
+  signal: AbortSignal,
+): Promise<void> {
+  const progress = showProgress(`importing into ${definition.name}`, source.size)
+  const importer = new Importer(index, definition, {
+    ifExists,
+    hex,
+    unit: source.unit,
+    onBadLine: bad.report,
+    onProgress: (stored) => progress.update(source.read(), rate(stored)),
+    signal,
+  })
+  let stored: LoadResult | undefined
+  try {
+    stored = await importer.run(source.rows)
+  } catch (error) {
+    if (error instanceof LoadError && error.stored.rows > 0) stored = error.stored
+    throw error
+  } finally {
+    progress.stop()
+    if (stored !== undefined) await printLines([summary(stored, bad.count())])
+  }
 }
 
 async function importRows(options: ImportOptions, relation: string, signal: AbortSignal): Promise<void> {
@@ -135,8 +179,13 @@ async function importRows(options: ImportOptions, relation: string, signal: Abor
   })
 }
 
+interface BadLines {
+  readonly report: OnBadLine
+  readonly count: () => number
+}
+
 /** What becomes of lines that cannot be read: each is an error or, where they are skipped, the first ones are named. */
-function badLines(skip: boolean): { readonly report: OnBadLine; readonly count: () => number } {
+function badLines(skip: boolean): BadLines {
   let count = 0
   return {
     report: (problem) => {
@@ -152,20 +201,15 @@ function skippedText(bad: number): string {
   return `${grouped(bad)} bad lines skipped`
 }
 
-function rowFormat(
-  { separator, keyColumn, payloadColumn }: ImportOptions,
-  { keyType }: IndexDefinition,
-): RowFormat {
-  if (separator === '') throw badRequest('--separator is empty; it must be a text, tab or comma')
-  const columns =
-    keyColumn === undefined || payloadColumn === undefined
-      ? undefined
-      : { key: keyColumn, payload: payloadColumn }
-  if (separator === 'tab') return { separator: '\t', columns }
-  if (separator === 'comma') return { separator: ',', columns }
+/** @param definition of an index where lines have a key and a payload */
+function separatorOf(
+  { separator }: ImportOptions,
+  definition: IndexDefinition | undefined,
+): string | undefined {
+  if (separator === 'tab') return '\t'
+  if (separator === 'comma') return ','
   // Texts and tuples may well hold commas themselves.
-  const byDefault = isFixedKeyType(keyType) || columns !== undefined ? undefined : '\t'
-  return { separator: separator ?? byDefault, columns }
+  return separator ?? (definition === undefined || isFixedKeyType(definition.keyType) ? undefined : '\t')
 }
 
 function rate({ rows, seconds }: LoadResult): string {

@@ -38,7 +38,7 @@ export const add = command({
           const isText = kind === 'csv' || kind === 'tsv'
           const format = rowFormat(options, isText ? 'csv' : 'ndjson')
           const isVerbatim = isText && (format === 'csv' || format === 'table')
-          const reader = await FileReader.open(path, kind)
+          const reader = await FileReader.open({ path, format: kind })
           try {
             const columns = columnsOf(reader, isVerbatim)
             const own = { ...options, index, definition, as: options.as ?? 'payload' }

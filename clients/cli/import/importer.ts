@@ -15,6 +15,8 @@ const BATCH_CHARACTERS = 4 * 2 ** 20
 export interface ImportOptions {
   readonly ifExists: IfExists
   readonly hex: boolean
+  /** What errors count rows by. */
+  readonly unit: 'line' | 'row'
   readonly onBadLine: OnBadLine
   /** Told of all that is stored so far. */
   readonly onProgress: (stored: LoadResult) => void
@@ -66,7 +68,7 @@ export class Importer {
       const { code, message } = toWarpdexError(thrown.cause)
       const first = this.#batches[0]?.firstLine
       const ofLines = this.#fault === undefined && code !== 'CANCELLED' && first !== undefined
-      const where = !ofLines ? '' : `lines ${first} to ${this.#lastLine}: `
+      const where = !ofLines ? '' : `${this.#options.unit}s ${first} to ${this.#lastLine}: `
       throw new LoadError(new WarpdexError(code, `${where}${message}`), thrown.stored)
     }
   }
@@ -102,7 +104,7 @@ export class Importer {
       payload = parsePayload(row.payload, this.#definition, this.#options.hex)
     } catch (thrown) {
       const { code, message } = toWarpdexError(thrown)
-      this.#options.onBadLine(new WarpdexError(code, `line ${row.line}: ${message}`))
+      this.#options.onBadLine(new WarpdexError(code, `${this.#options.unit} ${row.line}: ${message}`))
       return batch
     }
     const grown = batch ?? { firstLine: row.line, keys: [], payloads: [], characters: 0 }

@@ -1,35 +1,19 @@
 import { badRequest } from '../../../protocol/errors.js'
-import { parseCsv } from './csv.js'
+import type { FileReader } from '../../sdk/files/file-reader.js'
+import { ResultVector } from '../../sdk/query/query-batch.js'
+import { resultColumn } from '../rows/result-column.js'
 import { linesOf, type OnBadLine } from './text.js'
 
 /** Key and payload as a file has them. */
 export interface Row {
-  /** Counted from 1. */
+  /** Of the file, or of a file with columns its row; counted from 1. */
   readonly line: number
   readonly key: string
   readonly payload: string
 }
 
-/** How a file is read. */
-export interface RowFormat {
-  /** What separates a key and its payload, or CSV columns; by default a tab or a comma, and for CSV a comma. */
-  readonly separator: string | undefined
-  /** Names of CSV columns in the file's first line; without them every line is a key and its payload. */
-  readonly columns: { readonly key: string; readonly payload: string } | undefined
-}
-
-/** The rows of a text, as they are read. */
-export function readRows(
-  pieces: AsyncIterable<string>,
-  { separator, columns }: RowFormat,
-  onBadLine: OnBadLine,
-): AsyncIterable<Row> {
-  if (columns === undefined) return splitRows(pieces, separator, onBadLine)
-  return csvRows(pieces, separator ?? ',', columns, onBadLine)
-}
-
 /** One key and payload a line. The payload goes to the end of the line: it may hold separators itself. */
-async function* splitRows(
+export async function* splitRows(
   pieces: AsyncIterable<string>,
   separator: string | undefined,
   onBadLine: OnBadLine,
@@ -48,30 +32,28 @@ async function* splitRows(
   }
 }
 
-async function* csvRows(
-  pieces: AsyncIterable<string>,
-  separator: string,
+/**
+ * The rows of a file with columns; empty cells are empty texts.
+ * @throws WarpdexError `BAD_REQUEST` for a column that the file lacks
+ */
+export async function* columnRows(
+  reader: FileReader,
   columns: { readonly key: string; readonly payload: string },
-  onBadLine: OnBadLine,
+  onBadLine: OnBadLine | undefined,
 ): AsyncGenerator<Row> {
-  let at: { readonly key: number; readonly payload: number } | undefined
-  for await (const { record, line } of parseCsv(pieces, separator)) {
-    if (at === undefined) {
-      at = { key: findColumn(record, columns.key), payload: findColumn(record, columns.payload) }
-      continue
-    }
-    const key = record[at.key]
-    const payload = record[at.payload]
-    if (key !== undefined && payload !== undefined) yield { line, key, payload }
-    else {
-      const problem = `the line has ${record.length} columns, and the key and the payload are number ${at.key + 1} and ${at.payload + 1}`
-      onBadLine(badRequest(`line ${line}: ${problem}`))
+  const wanted = [columns.key, columns.payload].map((name) => {
+    if (reader.columns.some((column) => column.name === name))
+      return { name, type: 'string', nullable: false } as const
+    const names = reader.columns.map((column) => column.name).join(', ')
+    throw badRequest(`there is no column ${JSON.stringify(name)}; the file has ${names}`)
+  })
+  let line = 0
+  for await (const batch of reader.batches(wanted, onBadLine !== undefined)) {
+    const [keys, payloads] = wanted.map((column) => new ResultVector(resultColumn(column, batch)))
+    for (let row = 0; row < batch.rows; row++) {
+      line++
+      yield { line, key: String(keys.at(row)), payload: String(payloads.at(row)) }
     }
   }
-}
-
-function findColumn(heads: readonly string[], name: string): number {
-  const at = heads.indexOf(name)
-  if (at >= 0) return at
-  throw badRequest(`there is no column ${JSON.stringify(name)}; the first line names ${heads.join(', ')}`)
+  if (onBadLine !== undefined) for (const problem of await reader.rejected()) onBadLine(problem)
 }

@@ -1,8 +1,7 @@
-import { asBytes, NO_VALUES, valuesOf } from '../../../protocol/columns.js'
+import { asBytes } from '../../../protocol/columns.js'
 import { badRequest, toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import type { BatchColumn } from '../../../protocol/query/result.js'
 import type { ColumnDefinition } from '../../../protocol/relation.js'
-import type { RelationBatch } from '../../../protocol/relation-batch.js'
 import type { IndexDefinition } from '../../../protocol/types.js'
 import type { FileReader } from '../../sdk/files/file-reader.js'
 import type { Index } from '../../sdk/index.js'
@@ -10,6 +9,7 @@ import { QueryBatch, ResultVector } from '../../sdk/query/query-batch.js'
 import { asText } from '../bytes.js'
 import { type AnyKey, parseKey } from '../keys.js'
 import { type AnyPayload, showPayload } from '../payloads.js'
+import { resultColumn } from './result-column.js'
 import { cellText } from './text-forms.js'
 
 /** What is looked up of a file's rows. */
@@ -50,15 +50,6 @@ export async function* enriched(
     yield new QueryBatch({ rows: batch.rows, columns: [...own, added] })
     before += batch.rows
   }
-}
-
-const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-
-function resultColumn(column: ColumnDefinition, { columns }: RelationBatch): BatchColumn {
-  const { values = new Uint8Array(0), validity, strings } = columns.get(column.name) ?? {}
-  const texts =
-    column.type === 'string' ? valuesOf(strings ?? NO_VALUES).map((text) => decoder.decode(text)) : undefined
-  return { ...column, values, validity, texts }
 }
 
 /** @param before rows of the batches before */

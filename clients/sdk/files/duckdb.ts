@@ -1,5 +1,7 @@
+import { basename } from 'node:path'
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { badRequest, toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
+import { quotedText } from '../../../protocol/shown.js'
 
 /** DuckDB in this process, and its own functions on vectors. */
 export interface DuckDB {
@@ -43,16 +45,18 @@ export function identifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** What DuckDB says of a file, without its advice on options that there are none of here. */
+/** What DuckDB says of a file, without its advice on options that there are none of here. Its lines are rows: line ends in quotes do not count. */
 export function fileError(path: string, thrown: unknown): WarpdexError {
   if (thrown instanceof WarpdexError) return thrown
-  const { message } = toWarpdexError(thrown)
-  const [first, ...rest] = message.split('\n')
+  const [first, ...rest] = toWarpdexError(thrown).message.split('\n')
   const line = /CSV Error on Line: (\d+)/.exec(first)?.[1]
-  if (line === undefined)
-    return badRequest(`${path}: ${first.replace(/^[\w ]+ [Ee]rror: | (in )?file "[^"]*",?/g, '').trim()}`, {
-      cause: thrown,
-    })
-  const reason = rest.find((text) => text !== '' && !text.startsWith('Original Line:')) ?? first
-  return badRequest(`${path}: line ${line}: ${reason}`, { cause: thrown })
+  const reason = (rest.find((text) => text !== '' && !text.startsWith(ORIGINAL)) ?? first).replace(/\.$/, '')
+  const original = rest.find((text) => text.startsWith(ORIGINAL))?.slice(ORIGINAL.length)
+  const message =
+    line === undefined
+      ? first.replace(/^[\w ]+ [Ee]rror: | (in )?file "[^"]*",?/g, '').trim()
+      : `line ${line}: ${reason}, in ${quotedText(original ?? '')}`
+  return badRequest(`${basename(path)}: ${message}`, { cause: thrown })
 }
+
+const ORIGINAL = 'Original Line: '

@@ -8,6 +8,13 @@ import { converted, duckType, fileType, readType } from './file-types.js'
 /** Files that DuckDB reads. */
 export type TableFormat = 'csv' | 'tsv' | 'ndjson' | 'parquet'
 
+export interface TableFile {
+  readonly path: string
+  readonly format: TableFormat
+  /** What stands between columns of CSV; by default a comma, or a tab in TSV. */
+  readonly separator?: string | undefined
+}
+
 /** A column of a file as DuckDB describes it. */
 interface FoundColumn {
   readonly name: string
@@ -20,14 +27,12 @@ const DIALECT = `header = true, quote = '"', escape = '"'`
 /** A file of rows, open to be read. */
 export class FileReader {
   readonly #duckdb: DuckDB
-  readonly #path: string
-  readonly #format: TableFormat
+  readonly #file: TableFile
   readonly #found: readonly FoundColumn[]
 
-  private constructor(duckdb: DuckDB, path: string, format: TableFormat, found: readonly FoundColumn[]) {
+  private constructor(duckdb: DuckDB, file: TableFile, found: readonly FoundColumn[]) {
     this.#duckdb = duckdb
-    this.#path = path
-    this.#format = format
+    this.#file = file
     this.#found = found
   }
 
@@ -35,20 +40,20 @@ export class FileReader {
    * Opens a file, and finds the types that hold all of its values.
    * @throws WarpdexError `BAD_REQUEST` where it cannot be read, or DuckDB is not installed
    */
-  static async open(path: string, format: TableFormat): Promise<FileReader> {
+  static async open(file: TableFile): Promise<FileReader> {
     const duckdb = await openDuckDB()
     try {
-      const scan = scanOf(path, format)
+      const scan = scanOf(file)
       const { connection } = duckdb
       const reader = await connection.runAndReadAll(
         `select column_name, column_type from (describe select * from ${scan})`,
       )
       const found = reader.getRows().map(([name, sql]) => ({ name: String(name), sql: String(sql) }))
-      return new FileReader(duckdb, path, format, found)
+      return new FileReader(duckdb, file, found)
     } catch (error) {
-      const reason = isCsv(format) ? await badLine(duckdb, path, format) : undefined
+      const reason = isCsv(file.format) ? await badLine(duckdb, file) : undefined
       duckdb.connection.closeSync()
-      throw fileError(path, reason ?? error)
+      throw fileError(file.path, reason ?? error)
     }
   }
 
@@ -80,7 +85,7 @@ export class FileReader {
         if (full !== undefined) yield full
       }
     } catch (error) {
-      throw fileError(this.#path, error)
+      throw fileError(this.#file.path, error)
     }
     const last = builder.end()
     if (last.rows > 0) yield last
@@ -107,17 +112,17 @@ export class FileReader {
       const column = columns.find((wanted) => wanted.name === name)
       return {
         name,
-        sql: this.#format === 'parquet' || column === undefined ? sql : readType(column.type, sql),
+        sql: this.#file.format === 'parquet' || column === undefined ? sql : readType(column.type, sql),
       }
     })
     const list = columns.map(({ name, type, nullable }) => {
       const found = typed.find((column) => column.name === name)
       // An empty cell of CSV is an empty text where it cannot be a missing one.
-      const empty = type === 'string' && !nullable && isCsv(this.#format)
+      const empty = type === 'string' && !nullable && isCsv(this.#file.format)
       const own = identifier(name)
       return converted(empty ? `coalesce(${own}, '')` : own, name, type, found?.sql ?? duckType(type).sql)
     })
-    const from = scanOf(this.#path, this.#format, { typed, skipBad })
+    const from = scanOf(this.#file, { typed, skipBad })
     return `select ${list.join(', ')} from ${from}`
   }
 }
@@ -126,15 +131,18 @@ function isCsv(format: TableFormat): boolean {
   return format === 'csv' || format === 'tsv'
 }
 
+function separatorOf({ format, separator }: TableFile): string {
+  return separator ?? (format === 'tsv' ? '\t' : ',')
+}
+
 /** Where DuckDB cannot make out columns it names no line; it does where it is told of them. */
-async function badLine({ connection }: DuckDB, path: string, format: TableFormat): Promise<unknown> {
-  const file = literal(path)
-  const lines = `read_csv(${file}, auto_detect = false, header = false, delim = '\u0001', quote = '', columns = {'line': 'VARCHAR'})`
+async function badLine({ connection }: DuckDB, file: TableFile): Promise<unknown> {
+  const lines = `read_csv(${literal(file.path)}, auto_detect = false, header = false, delim = '\u0001', quote = '', columns = {'line': 'VARCHAR'})`
   try {
     const [row] = (await connection.runAndReadAll(`select line from ${lines} limit 1`)).getRows()
-    const heads = String(row?.[0]).split(format === 'csv' ? ',' : '\t')
+    const heads = String(row?.[0]).split(separatorOf(file))
     const typed = heads.map((_, i) => ({ name: `column ${i + 1}`, sql: 'VARCHAR' }))
-    await connection.run(`select count(*) from ${scanOf(path, format, { typed, skipBad: false })}`)
+    await connection.run(`select count(*) from ${scanOf(file, { typed, skipBad: false })}`)
   } catch (error) {
     return error
   }
@@ -143,18 +151,18 @@ async function badLine({ connection }: DuckDB, path: string, format: TableFormat
 
 /** A file as a table of DuckDB; without types all of it is looked at to find them. */
 function scanOf(
-  path: string,
-  format: TableFormat,
+  table: TableFile,
   known?: { readonly typed: readonly FoundColumn[]; readonly skipBad: boolean },
 ): string {
-  const file = literal(path)
+  const { format } = table
+  const file = literal(table.path)
   if (format === 'parquet') return `read_parquet(${file})`
   const columns = known?.typed.map(({ name, sql }) => `${literal(name)}: ${literal(sql)}`).join(', ')
   if (format === 'ndjson') {
     const types = columns === undefined ? 'sample_size = -1' : `columns = {${columns}}`
     return `read_json(${file}, format = 'newline_delimited', ${types})`
   }
-  const separator = `delim = '${format === 'csv' ? ',' : '\t'}'`
+  const separator = `delim = ${literal(separatorOf(table))}`
   // What is wrong with a line is told when it is read, by its number.
   const types =
     columns === undefined

@@ -82,7 +82,7 @@ class Load {
       throw badRequest(`bad lines of ${format} are not skipped, only those of CSV`)
     }
     this.#size = (await stat(this.#path).catch(() => undefined))?.size ?? 0
-    const reader = await FileReader.open(this.#path, format)
+    const reader = await FileReader.open({ path: this.#path, format })
     const onAbort = () => reader.interrupt()
     signal?.addEventListener('abort', onAbort)
     try {

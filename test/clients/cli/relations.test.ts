@@ -50,7 +50,11 @@ void t.test('relations from files', async (t) => {
     await refused(/has no column "n"; its columns are id, price, city/, 'late.csv', 'orders')
     await refused(/line 10502: .*"x" to 'DECIMAL/, 'late.csv', 'late', 'n:u32')
     t.equal(await load('late.csv', 'late'), 10_501, 'as strings')
-    await refused(/short.csv: line 3: Expected Number of Columns: 2 Found: 1; no row/, 'short.csv', 'short')
+    await refused(
+      /short.csv: line 3: Expected Number of Columns: 2 Found: 1, in "3"; no row/,
+      'short.csv',
+      'short',
+    )
     await refused(/say the format/, 'orders', 'orders')
     await refused(/No files found that match/, 'missing.csv', 'orders')
     t.throws(() => parseColumnSpec('id'), { message: /NAME:TYPE/ })
