@@ -7,7 +7,7 @@ import type { AppendedRows } from '../../../protocol/relation-batch.js'
 import { arrowDefinition } from '../arrow.js'
 import type { Client } from '../client.js'
 import type { Relation } from '../remote-relation.js'
-import { type FileFormat, formatOf } from './file-formats.js'
+import { FILE_FORMATS, type FileFormat, formatOf } from './file-formats.js'
 import { FileReader, type TableFormat } from './file-reader.js'
 
 /** How far an import is. */
@@ -40,6 +40,9 @@ export async function importFile(
   options: ImportFileOptions,
 ): Promise<{ readonly rows: number }> {
   const format = options.format ?? formatOf(path)
+  if (!FILE_FORMATS.includes(format)) {
+    throw badRequest(`there is no format ${JSON.stringify(format)}; it is one of ${FILE_FORMATS.join(', ')}`)
+  }
   const load = new Load(client, path, options)
   try {
     await (format === 'arrow' ? load.arrow() : load.table(format))
@@ -81,7 +84,10 @@ class Load {
     if (onBadLine !== undefined && format !== 'csv' && format !== 'tsv') {
       throw badRequest(`bad lines of ${format} are not skipped, only those of CSV`)
     }
-    this.#size = (await stat(this.#path).catch(() => undefined))?.size ?? 0
+    // What cannot be looked at, DuckDB says why.
+    const facts = await stat(this.#path).catch(() => undefined)
+    if (facts?.size === 0) throw badRequest(`${this.#path} is empty`)
+    this.#size = facts?.size ?? 0
     const reader = await FileReader.open({ path: this.#path, format })
     const onAbort = () => reader.interrupt()
     signal?.addEventListener('abort', onAbort)

@@ -147,6 +147,9 @@ void t.test('what files have comes into relations as it is, or not at all', asyn
     await refused(/bad lines of ndjson are not skipped/, 'bad.ndjson', '{"v":1}\n', { skipped })
     await refused(/line 2: .*unicode.*; no row is stored/, 'latin.csv', Buffer.from('v\ncaf\xe9\n', 'latin1'))
     await refused(/line 3: Value with unterminated quote/, 'open.csv', 'a,b\n1,2\n3,"x\n')
+    await refused(/empty.csv is empty; no row/, 'empty.csv', '')
+    const odd = { relation: 'odd', format: 'xml' as 'csv' }
+    await t.rejects(client.importFile(join(directory, 'bad.csv'), odd), { message: /no format "xml"/ })
     await refused(/too small to be a Parquet file/, 'no.parquet', 'nothing')
   })
 
