@@ -4,10 +4,11 @@ import { Device } from '../../../gpu/device/device.js'
 import { StoredRelation } from '../../../gpu/relational/stored/stored-relation.js'
 import { WriteLog } from '../../../persistence/log/write-log.js'
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { Expression } from '../../../protocol/query/tree.js'
+import type { Expression, QueryNode } from '../../../protocol/query/tree.js'
 import { unpackColumn } from '../../../protocol/relation-values.js'
 import type { Engine } from '../../../src/engine/index.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
+import { SOFTWARE_COSTS } from '../../../src/query/selection/default-costs.js'
 import { Random, seedOfRun } from '../../random.js'
 import { reads } from '../../reads.js'
 import { appendRelation, appendRows } from '../query/append-relation.js'
@@ -18,6 +19,15 @@ import { randomRelation } from '../query/relations.js'
 import { openEngine, u32, values } from './open-engine.js'
 
 const READER = { cancelled: false }
+/** With these an index pays for as few rows as a test has. */
+const COSTS = {
+  ...SOFTWARE_COSTS,
+  gather: { word: 0.01, wide: 0.01 },
+  write: 0.001,
+  predicate: { ...SOFTWARE_COSTS.predicate, expression: 0.001 },
+  launch: 0,
+  roundTrip: 0,
+}
 const EMPTY = randomRelation(new Random(1), 'r', 0)
 const NAMES = EMPTY.columns.map(({ name }) => name)
 
@@ -156,7 +166,9 @@ async function compareRows(t: Test, engine: Engine, model: Model): Promise<void>
 }
 
 async function runProgram(t: Test, random: Random, steps: number): Promise<void> {
-  let device = await Device.open('software')
+  const arePlanned = random.chance(0.5)
+  t.comment(arePlanned ? 'selections are planned' : 'selections are not planned')
+  let device: Device
   const directory = t.testdir()
   const open = () =>
     openEngine(t, {
@@ -184,6 +196,8 @@ async function runProgram(t: Test, random: Random, steps: number): Promise<void>
   await append(150)
   let writes = 0
   for (let step = 0; step < steps; step++) {
+    // As with large relations: selections are planned, and go through indexes.
+    if (arePlanned) device!.selectionCosts = COSTS
     const kind = random.below(13)
     if (kind < 3) await append(1 + random.below(90))
     else if (kind < 6) {
@@ -209,8 +223,8 @@ async function runProgram(t: Test, random: Random, steps: number): Promise<void>
       await engine.close()
       engine = await open()
     } else {
-      device.gpu.destroy()
-      await device.lost
+      device!.gpu.destroy()
+      await device!.lost
     }
     if (random.chance(0.3)) await compareRows(t, engine, model)
   }
@@ -300,6 +314,30 @@ t.test(
     t.match(engine.relation('r').stats(), { rows: 100, deletedRows: 1 })
   },
 )
+
+t.test('an index finds the rows that are left', async (t) => {
+  const device = await Device.open('software')
+  const engine = await openEngine(t, { structures: prefixTrees, openDevice: async () => device })
+  device.selectionCosts = COSTS
+  await appendRelation(engine, randomRelation(new Random(6), 'r', 3000))
+  await engine.createRelationIndex({ name: 'by id', relation: 'r', columns: ['id'] })
+  const isOneOf = (...ids: number[]): Expression => ({
+    op: 'in',
+    args: [col('id'), ...ids.map((value) => ({ value }))],
+  })
+  const planOf = async (condition: Expression) => {
+    const input: QueryNode = { op: 'scan', relation: 'r' }
+    const { selection, rows } = await engine.queries.explain({ op: 'where', input, condition }, READER)
+    return { plan: selection?.plan, rows }
+  }
+  t.same(await planOf(isOneOf(5, 7)), { plan: 'index by id', rows: 2 })
+  const where = { op: '<', args: [col('id'), { value: 6 }] }
+  t.match(await engine.changeRows('r', { where }, READER), { deleted: 6 })
+  t.same(await planOf(isOneOf(5, 7)), { plan: 'index by id', rows: 1 })
+  const change = { where: isOneOf(5, 7, 2999), set: { u: { value: 1 } } }
+  t.same(await engine.changeRows('r', change, READER), { deleted: 2, appended: { first: 3000, rows: 2 } })
+  t.same(values((await reads(engine.index('by id')).getAll(u32(7, 2999))).payloads), [3000, 3001])
+})
 
 t.test('a compaction beside reads and writes', async (t) => {
   const engine = await openEngine(t, { structures: prefixTrees })
