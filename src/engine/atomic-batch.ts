@@ -31,7 +31,10 @@ interface ConditionsOn {
   readonly conditions: Conditions
 }
 
-type BatchHost = Pick<EngineHost, 'store' | 'meter'>
+interface BatchHost extends Pick<EngineHost, 'store' | 'meter'> {
+  /** The relation whose columns an index is over, if it is over any. */
+  relationOf(index: Index): Relation | undefined
+}
 
 /** A part of a batch of which all is known: what is left is to log and apply it, or to discard it. */
 export interface ReadyPart {
@@ -91,13 +94,14 @@ export async function writeBatch(
   cancellation?: Cancellation,
 ): Promise<BatchAnswer> {
   const written = new Set(writes.map(({ index }) => index))
-  const others = conditions.filter(({ index }) => !written.has(index))
+  const appended = new Set(appends.map(({ relation }) => relation))
+  const others = conditions.map(({ index }) => index).filter((index) => !written.has(index))
   // All queues are entered in one step, so that batches, and whatever else takes several turns, never wait for each other crosswise.
   const coming = [
     ...writes.map(({ index, columns }) => index.holdForBatch(columns)),
     ...appends.map(({ relation, rows }) => relation.holdForBatch(rows)),
   ]
-  const held = await allHeld<Turn>([...coming, ...others.map(({ index }) => index.holdToRead())])
+  const held = await allHeld<Turn>([...coming, ...holdToRead(others, appended, host)])
   try {
     requireWanted(cancellation)
     const targets = await Promise.all(coming)
@@ -111,6 +115,24 @@ export async function writeBatch(
   } finally {
     for (const { release } of held) release()
   }
+}
+
+/**
+ * Takes the turns of indexes that a batch has conditions on: those of indexes over columns within the turns of their relations, but for those that rows come to,
+ * whose turns are taken with their relations'. Takes its places before it returns.
+ */
+function holdToRead(
+  indexes: readonly Index[],
+  appended: ReadonlySet<Relation>,
+  { relationOf }: BatchHost,
+): readonly Promise<Turn>[] {
+  const related = indexes.map((index) => ({ index, relation: relationOf(index) }))
+  const relations = new Set(related.map(({ relation }) => relation))
+  return [...relations].flatMap((relation) => {
+    const own = related.filter((each) => each.relation === relation).map(({ index }) => index)
+    if (relation === undefined) return own.map((index) => index.holdToRead())
+    return appended.has(relation) ? [] : [relation.holdToRead(own)]
+  })
 }
 
 /** @throws WarpdexError `CONDITION_FAILED` */

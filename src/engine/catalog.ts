@@ -282,7 +282,12 @@ export abstract class Catalog {
    */
   async writeBatch(batch: AtomicBatch, id?: WriteId, cancellation?: Cancellation): Promise<BatchAnswer> {
     this.refuse()
-    return writeBatch(this.host, batch, id, cancellation)
+    return writeBatch(
+      { ...this.host, relationOf: (index) => this.#relationOf(index) },
+      batch,
+      id,
+      cancellation,
+    )
   }
 
   /** @throws WarpdexError `UNKNOWN_INDEX`, `SHUTTING_DOWN` */

@@ -87,11 +87,3 @@ export function notLoaded(kind: 'index' | 'relation', name: string, thrown: unkn
 export function madeFrom({ name, of }: IndexDefinition, what: string): WarpdexError {
   return badRequest(`index ${JSON.stringify(name)} ${what} relation ${JSON.stringify(of?.relation)}`)
 }
-
-/** For conditions of a batch on an index over columns of a relation. */
-export function noConditions(definition: IndexDefinition): WarpdexError {
-  const { message } = madeFrom(definition, 'takes no conditions of batches, since it follows')
-  return badRequest(
-    `${message}; keep the keys in an index of their own, which the batch writes beside the rows`,
-  )
-}

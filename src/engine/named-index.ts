@@ -24,7 +24,7 @@ import { ChangeFeed } from './change-feed.js'
 import type { EngineHost } from './engine-host.js'
 import { behind, type Expiry, expiryOf } from './expiry.js'
 import { structureOf, structureReason } from './index-definitions.js'
-import { madeFrom, noConditions, unknownIndex } from './index-errors.js'
+import { madeFrom, unknownIndex } from './index-errors.js'
 import { IndexReader } from './index-reader.js'
 import type { Cancellation, IndexWrite, LoadPart, Reader, WriteId } from './index-requests.js'
 import { IndexUpkeep } from './index-upkeep.js'
@@ -226,8 +226,6 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   /** Takes its turn, beside reads, and keeps it until it is released: for the conditions of a batch. Takes its place before it returns. */
   async holdToRead(): Promise<{ release(): void }> {
     this.refuse()
-    // Whoever has a turn of it keeps appends to its relation waiting, for which a batch may wait.
-    if (this.isDerived) throw noConditions(this.definition)
     void this.expiry?.beforeRequest()
     return this.holdTurn('read')
   }

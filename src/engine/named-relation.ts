@@ -135,6 +135,21 @@ export class Relation extends NamedStructure<
     return this.holdTurn('exclusive')
   }
 
+  /** As `hold`, with turns of indexes over its columns. */
+  async holdToRead(indexes: readonly Index[]): Promise<{ release(): void }> {
+    const { release } = await this.hold()
+    const held = await allHeld(indexes.map((index) => index.holdToRead())).catch((error) => {
+      release()
+      throw error
+    })
+    return {
+      release: () => {
+        for (const turn of held) turn.release()
+        release()
+      },
+    }
+  }
+
   /** The indexes over its columns. */
   get indexes(): readonly Index[] {
     return [...this.#indexes]

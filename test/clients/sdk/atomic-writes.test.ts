@@ -210,12 +210,35 @@ t.test(
       code: 'BAD_REQUEST',
       message: /takes no writes of its own/,
     })
-    await t.rejects(over.batch().expect('a', { exists: false }).write(), {
-      code: 'BAD_REQUEST',
-      message: /takes no conditions .* keep the keys in an index of their own/,
-    })
   },
 )
+
+t.test('rows are appended if an index over their columns says so', async (t) => {
+  const { url } = await start(t, {}, { structures: prefixTrees })
+  const client = await clientOf(t, url)
+  const { stock, log } = await prepared(client)
+  const over = await log.createIndex<'string'>('by what', ['what'])
+  const once = (what: string) =>
+    client.write([log.batch({ what: [what] }), over.batch().expect(what, { exists: false })])
+  const answers = await Promise.allSettled([once('a'), once('b'), once('a'), once('c')])
+  t.match(answers, [
+    { value: [{ first: 0, rows: 1 }] },
+    { value: [{ first: 1, rows: 1 }] },
+    { reason: { code: 'CONDITION_FAILED', item: 0, message: /index "by what", wants no payload/ } },
+    { value: [{ first: 2, rows: 1 }] },
+  ])
+  t.same(await log.read(), { what: ['a', 'b', 'c'] })
+  // Without rows for the relation, by the number of a row.
+  await client.write([stock.batch().put('b', 1), over.batch().expect('b', { payload: 1 })])
+  await t.rejects(client.write([stock.batch().put('b', 2), over.batch().expect('b', { payload: 0 })]), {
+    code: 'CONDITION_FAILED',
+  })
+  t.equal(await stock.get('b'), 1)
+  await client.dropRelation('log')
+  await t.rejects(client.write([stock.batch().put('b', 2), over.batch().expect('b', { exists: false })]), {
+    code: 'UNKNOWN_INDEX',
+  })
+})
 
 t.test('each part needs its right', async (t) => {
   const folder = t.testdir({ data: {} })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { RelationDefinition } from '../../../protocol/relation.js'
 import { packBatch } from '../../../protocol/relation-values.js'
-import { type IndexDefinition, WriteOp } from '../../../protocol/types.js'
+import { Condition, type IndexDefinition, WriteOp } from '../../../protocol/types.js'
 import type { Engine } from '../../../src/engine/index.js'
 import { reads } from '../../reads.js'
 import { openEngine, u32 } from './open-engine.js'
@@ -151,17 +151,26 @@ t.test('indexes over columns are swapped with others beside batches that write t
     await engine.createRelationIndex({ name, relation: 'rows', columns: ['n'] })
   await engine.createIndex(definition('a'))
   const [over, plain] = [engine.index('over'), engine.index('a')]
-  const write = (number: number) =>
-    engine.writeBatch({
-      writes: [
-        {
-          index: plain,
-          columns: { ops: WriteOp.insert, keys: column(number), payloads: column(number) },
-        },
-      ],
-      appends: [{ relation: engine.relation('rows'), rows: packBatch({ n: [number] }, rows) }],
-      conditions: [],
-    })
+  const conditions = (number: number) => ({
+    index: over,
+    keys: column(number),
+    conditions: { kinds: Uint8Array.of(Condition.absent), payloads: undefined, sequences: undefined },
+  })
+  const writes = (number: number) => [
+    { index: plain, columns: { ops: WriteOp.insert, keys: column(number), payloads: column(number) } },
+  ]
+  const append = (number: number) => ({
+    relation: engine.relation('rows'),
+    rows: packBatch({ n: [number] }, rows),
+  })
+  const write = async (number: number) => {
+    const own = { writes: writes(number), conditions: [conditions(number)] }
+    await Promise.all([
+      engine.writeBatch({ ...own, appends: [] }),
+      engine.writeBatch({ ...own, appends: [append(number)] }),
+      append(number).relation.append(append(number).rows),
+    ])
+  }
   await Promise.all([
     write(1),
     engine.swapIndexes('over', 'a'),
@@ -172,4 +181,11 @@ t.test('indexes over columns are swapped with others beside batches that write t
   ])
   t.same([engine.index('other over'), engine.index('over').isDerived], [over, true])
   t.equal(engine.index('a').isDerived, false)
+  t.same(
+    [await counts(engine, 'a', 1, 2, 3), await counts(engine, 'over', 1, 2, 3)],
+    [
+      [2, 2, 2],
+      [2, 2, 2],
+    ],
+  )
 })
