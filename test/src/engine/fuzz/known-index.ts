@@ -61,13 +61,15 @@ export class KnownIndex {
   /** Bytes that the model has of a payload, without its time. */
   readonly #payloadBytes: number
 
-  constructor(random: Random, index: Index, clock: Pick<Clock, 'date'>) {
+  /** @param keySpace of its keys, for an index over a column */
+  constructor(random: Random, index: Index, clock: Pick<Clock, 'date'>, keySpace?: KeySpace) {
     const { definition } = index
     const { keyType, payloadKind, unique, ttl } = definition
     this.index = index
     this.definition = definition
     this.#clock = clock
-    this.keySpace = openKeySpace(random, keyType, isFixedKeyType(keyType) ? undefined : LONGEST_KEY)
+    this.keySpace =
+      keySpace ?? openKeySpace(random, keyType, isFixedKeyType(keyType) ? undefined : LONGEST_KEY)
     this.#payloadBytes = payloadBytes(payloadKind) ?? LONGEST_PAYLOAD
     const expires = ttl !== undefined
     this.model = new OrderedModel({
@@ -78,6 +80,11 @@ export class KnownIndex {
       matchFrom: expires ? TIME_BYTES / 4 : 0,
     })
     this.followed = new Followed(this)
+  }
+
+  /** Whether it is over a column of a relation, so that it takes no writes. */
+  get isDerived(): boolean {
+    return this.definition.of !== undefined
   }
 
   /**

@@ -13,6 +13,8 @@ import {
 import type { RowsOfColumns } from '../../../../src/engine/relation-reader.js'
 import { randomTyped } from '../../../column-values.js'
 import type { Random } from '../../../random.js'
+import { insertOf } from './column-keys.js'
+import type { KnownIndex } from './known-index.js'
 
 /** Values of columns, one a row. */
 type Values = Record<string, RelationValue[]>
@@ -30,7 +32,7 @@ export function randomRelation(random: Random, name: string): RelationDefinition
   return { name, columns }
 }
 
-function randomValue(random: Random, { type, nullable }: ColumnDefinition): RelationValue {
+export function randomValue(random: Random, { type, nullable }: ColumnDefinition): RelationValue {
   if (nullable && random.chance(0.2)) return null
   const number = random.chance(0.1) ? random.word() : random.below(40)
   switch (type) {
@@ -58,6 +60,8 @@ export class KnownRelation {
   readonly definition: RelationDefinition
   /** Another one after a restart. */
   relation: Relation
+  /** Indexes over one column each, by the column's name. */
+  readonly over = new Map<KnownIndex, string>()
   #rows = 0
   readonly #values: Values
 
@@ -85,9 +89,22 @@ export class KnownRelation {
   append(values: Values): AppendedRows {
     const [some = []] = Object.values(values)
     const appended = { first: this.#rows, rows: some.length }
+    for (const known of this.over.keys()) this.#index(known, values, appended.first)
     this.#rows += some.length
     for (const [name, column] of Object.entries(values)) this.#values[name]!.push(...column)
     return appended
+  }
+
+  /** Adds an index over a column, with all rows. */
+  addIndex(known: KnownIndex, column: string): void {
+    this.over.set(known, column)
+    this.#index(known, this.#values, 0)
+  }
+
+  #index(known: KnownIndex, values: Values, first: number): void {
+    const name = this.over.get(known)
+    const column = this.definition.columns.find((each) => each.name === name)!
+    known.model.plan(insertOf(column, values[column.name]!, first)).apply()
   }
 
   /** All that it must hold. */

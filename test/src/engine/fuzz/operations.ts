@@ -21,8 +21,9 @@ interface Operation {
 }
 
 const MOST_INDEXES = 5
+const MOST_OVER_COLUMNS = 3
 const MOST_VERSIONS = 5
-const NAMES = ['a', 'b', 'c', 'd', 'e', 'f', 'g'] as const
+const NAMES = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'] as const
 const VERSION_SECONDS = 60
 
 /** All kinds. Whoever adds one to the engine adds it here. */
@@ -42,6 +43,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   readRows: { weight: 6, run: readRows },
   create: { weight: 3, run: create },
   createRelation: { weight: 3, run: createRelation },
+  createIndexOver: { weight: 3, run: createIndexOver },
   drop: { weight: 1, run: drop },
   dropRelation: { weight: 1, run: dropRelation },
   rename: { weight: 2, run: rename },
@@ -123,22 +125,33 @@ function readVersion(world: World): void {
   world.read(known, known.randomRead(world.random), seenBy(version, known), world.useVersion(number, version))
 }
 
+async function createIndexOver(world: World): Promise<void> {
+  const free = NAMES.filter((name) => !world.indexes.has(name))
+  const over = world.pickRelation()
+  const derived = world.indexes.size - world.writable().length
+  if (over === undefined || derived === MOST_OVER_COLUMNS) return
+  await world.createIndexOver(world.random.pick(free), over)
+}
+
 /** What feeds tell makes what there is. */
 async function feed(world: World): Promise<void> {
-  for (const known of world.indexes.values()) await world.catchUp(known)
+  for (const known of world.writable()) await world.catchUp(known)
 }
 
 async function create(world: World): Promise<void> {
   const free = NAMES.filter((name) => !world.indexes.has(name))
-  if (world.indexes.size < MOST_INDEXES) await world.createIndex(world.random.pick(free))
+  if (world.writable().length < MOST_INDEXES && free.length > 0)
+    await world.createIndex(world.random.pick(free))
 }
 
 function drop(world: World): void {
   const name = world.pickName()
-  if (name === undefined || world.indexes.size < 3) return
+  const known = name === undefined ? undefined : world.indexes.get(name)
+  if (name === undefined || known === undefined || world.indexes.size < 3) return
   world.note(`drop ${name}`)
   world.expect(world.engine.dropIndex(name), true, 'a drop')
   world.indexes.delete(name)
+  for (const { over } of world.relations.values()) over.delete(known)
 }
 
 function rename(world: World): void {
@@ -193,7 +206,7 @@ async function restart(world: World): Promise<void> {
 /** Writes that are under way when the device is lost are done once, sent again until they are answered. */
 async function loseDevice(world: World): Promise<void> {
   const working = [
-    ...[...world.indexes.values()].map((known) => writeMeanwhile(world, known)),
+    ...world.writable().map((known) => writeMeanwhile(world, known)),
     ...[...world.relations.values()].map((known) => appendMeanwhile(world, known)),
   ]
   await setTimeout(world.random.below(5))

@@ -45,4 +45,5 @@ export function dropRelation(world: World): void {
   world.note(`drop relation ${name}`)
   world.expect(world.engine.dropRelation(name), true, 'a drop of a relation')
   world.relations.delete(name)
+  for (const [index, each] of world.indexes) if (known.over.has(each)) world.indexes.delete(index)
 }

@@ -8,8 +8,9 @@ import { readBack } from '../../../gpu/relational/stored/read-back.js'
 import { OrderedModel } from '../../../ordered-model.js'
 import type { Random } from '../../../random.js'
 import { HandClock } from '../hand-clock.js'
+import { ColumnKeySpace } from './column-keys.js'
 import { KnownIndex, type Room, randomDefinition } from './known-index.js'
-import { KnownRelation, randomRelation } from './known-relation.js'
+import { KnownRelation, randomRelation, randomValue } from './known-relation.js'
 
 /** What a read version sees. */
 interface KnownVersion {
@@ -113,9 +114,15 @@ export class World {
     return this.indexes.size === 0 ? undefined : this.random.pick([...this.indexes.keys()])
   }
 
+  /** Those that take writes. */
+  writable(): readonly KnownIndex[] {
+    return [...this.indexes.values()].filter(({ isDerived }) => !isDerived)
+  }
+
+  /** One that takes writes. */
   pickIndex(): KnownIndex | undefined {
-    const name = this.pickName()
-    return name === undefined ? undefined : this.indexes.get(name)
+    const all = this.writable()
+    return all.length === 0 ? undefined : this.random.pick(all)
   }
 
   pickRelation(): KnownRelation | undefined {
@@ -131,6 +138,18 @@ export class World {
     this.note(`create ${name}`)
     await this.#engine.createIndex(randomDefinition(this.random, name, this.#options))
     this.indexes.set(name, new KnownIndex(this.random, this.#engine.index(name), this.clock))
+  }
+
+  /** Creates an index over a column of a relation. */
+  async createIndexOver(name: string, over: KnownRelation): Promise<void> {
+    const column = this.random.pick(over.definition.columns)
+    const relation = over.definition.name
+    this.note(`create ${name} over ${relation}`)
+    await this.#engine.createRelationIndex({ name, relation, columns: [column.name] })
+    const keySpace = new ColumnKeySpace(column, () => randomValue(this.random, column))
+    const known = new KnownIndex(this.random, this.#engine.index(name), this.clock, keySpace)
+    over.addIndex(known, column.name)
+    this.indexes.set(name, known)
   }
 
   async createRelation(name: string): Promise<void> {
@@ -224,7 +243,7 @@ export class World {
     }
     this.#checkRelations()
     for (const [number, version] of this.versions) {
-      for (const known of this.indexes.values()) {
+      for (const known of this.writable()) {
         const used = this.useVersion(number, version)
         this.read(
           known,
