@@ -56,6 +56,7 @@ function freeConstant(value: unknown, type: ColumnType | undefined): Constant | 
 /** A number that takes the type of what it meets unless it has one. */
 export function freeNumber(value: number, type?: ColumnType): Constant {
   if (Number.isSafeInteger(value)) return integer(BigInt(value))
+  if (type === 'f64') return double(value)
   if (type !== undefined || !Number.isFinite(value)) return fraction(value)
   const constant: Constant = { ...fraction(value), exact: value }
   return Number.isInteger(value) ? { ...constant, isInexact: true } : constant

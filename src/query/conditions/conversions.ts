@@ -35,9 +35,10 @@ export function sourceSet(domain: ColumnDomain, type: ColumnType, set: ValueSet)
 function converter(from: Exclude<ColumnType, 'string'>, to: ColumnType): (ordered: bigint) => bigint {
   return (ordered) => {
     const value = restoredNumber(ordered, from)
-    // What cannot fail has a constant for each value; those of decimals that a column cannot have may be past all of the other type.
     const constant = constantAs({ kind: 'constant', value, type: from, nullable: false }, to)
-    return orderedNumber(constant === undefined ? 0n : (constant.value as bigint | number), to)
+    if (constant !== undefined) return orderedNumber(constant.value as bigint | number, to)
+    // Only integers of more digits than a decimal has lack one, which no column holds.
+    return BigInt(value) < 0n ? 0n : lastValue({ type: to, dictionary: undefined })
   }
 }
 

@@ -34,10 +34,16 @@ const SQL_TYPES: Readonly<Partial<Record<ColumnType, string>>> = {
   u32: 'uinteger',
   i32: 'integer',
   f32: 'float',
+  f64: 'double',
   u64: 'ubigint',
   i64: 'bigint',
   string: 'varchar',
   boolean: 'boolean',
+}
+
+/** What DuckDB calls a type; most it calls as we do. */
+function sqlTypeOf(type: ColumnType): string {
+  return SQL_TYPES[type] ?? type
 }
 
 export function quoted(name: string): string {
@@ -118,7 +124,7 @@ export class RandomExpressions {
     if (fn === 'avg') return aggregateOf(fn, value, `avg(${value.sql})::float`, 'f32', false)
     if (value.type === 'f32') return aggregateOf(fn, value, `sum(${value.sql})::float`, 'f32', false)
     const type = value.type === 'u32' ? 'u64' : 'i64'
-    return aggregateOf(fn, value, `sum(${value.sql})::${SQL_TYPES[type]}`, type, true)
+    return aggregateOf(fn, value, `sum(${value.sql})::${sqlTypeOf(type)}`, type, true)
   }
 
   #pick(isRight: (column: FuzzColumn) => boolean): FuzzColumn | undefined {
@@ -161,10 +167,10 @@ export class RandomExpressions {
   #constant(type: ColumnType): FuzzExpression {
     const cell = type === 'boolean' ? this.#random.chance(0.5) : randomCell(this.#random, type)
     if (typeof cell === 'bigint') {
-      const sql = `'${cell}'::${SQL_TYPES[type]}`
+      const sql = `'${cell}'::${sqlTypeOf(type)}`
       return { expression: { value: String(cell), type: type === 'u64' ? 'u64' : 'i64' }, sql }
     }
-    return { expression: { value: cell }, sql: `'${cell}'::${SQL_TYPES[type]}` }
+    return { expression: { value: cell }, sql: `'${cell}'::${sqlTypeOf(type)}` }
   }
 
   #copy(): FuzzValue {
@@ -279,7 +285,7 @@ export class RandomExpressions {
     const type = column.type === 'u32' && this.#random.chance(0.5) ? 'u64' : 'i64'
     return {
       expression: { op: 'cast', args: [columnOf(column)], type },
-      sql: `${quoted(column.name)}::${SQL_TYPES[type]}`,
+      sql: `${quoted(column.name)}::${sqlTypeOf(type)}`,
       type,
       nullable: column.nullable,
       exact: true,
