@@ -41,20 +41,20 @@ export class Followed {
     this.model.deleteRange({ ...ends, ...exclusions })
   }
 
-  /** Each batch by itself: what has expired leaves between them. */
+  /** Each batch by itself: what has expired leaves before it. */
   #apply({ offsets, ops, keys, payloads, expireAt }: ChangePage): void {
     for (const [batch, own] of valuesOf(ops).entries()) {
       const [first, end] = [offsets[batch]!, offsets[batch + 1]!]
       if (first === end) continue
       const part = (column: Column | undefined) => column && sliceColumn(column, first, end)
       const changed = part(payloads)
+      this.#known.expire(this.model)
       const planned = this.model.plan({
         ops: own.length === 1 ? new Uint8Array(end - first).fill(own[0]!) : own,
         keys: sliceColumn(keys, first, end),
         payloads: changed && this.#known.modelPayloads(changed, part(expireAt)),
       })
       planned.apply()
-      this.#known.expire(this.model)
     }
   }
 }
