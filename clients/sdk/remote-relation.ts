@@ -161,6 +161,7 @@ export class Relation {
    * @throws WarpdexError also `TOO_LARGE`
    */
   async appendBatch(batch: RelationBatch, options: CallOptions = {}): Promise<AppendedRows> {
+    checkBatch(batch)
     checkOptions(options, CALL_OPTIONS, 'appendBatch')
     const bounds = this.#connection.bounds(options)
     return this.#appendOne(batch, await this.#definition.get(bounds), bounds)
@@ -292,6 +293,16 @@ export class Relation {
       throw error
     }
   }
+}
+
+/** @throws WarpdexError `BAD_REQUEST` for what is no batch */
+function checkBatch(batch: RelationBatch): void {
+  const { rows, columns } = Object(batch) as Partial<RelationBatch>
+  const isBatch =
+    Number.isSafeInteger(rows) &&
+    columns instanceof Map &&
+    Array.from(columns.values()).every((column) => Object(column).values instanceof Uint8Array)
+  if (!isBatch) throw badRequest(`appendBatch takes a batch {rows, columns}, not ${shown(batch)}`)
 }
 
 interface Page {

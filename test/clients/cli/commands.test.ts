@@ -122,7 +122,7 @@ t.test('help, for every command with an example', async (t) => {
   const cli = cliOf({})
   const { code, out } = await cli(['--help'])
   t.equal(code, 0)
-  const commands = Array.from(out.matchAll(/^ {2}warpdex (\w+)/gm), ([, name]) => name)
+  const commands = Array.from(out.matchAll(/^ {2}warpdex ([\w-]+)/gm), ([, name]) => name)
   const expected = [
     'serve',
     'create',
@@ -133,6 +133,7 @@ t.test('help, for every command with an example', async (t) => {
     'put',
     'insert',
     'get',
+    'lookup',
     'next',
     'explain',
     'entries',
@@ -140,6 +141,8 @@ t.test('help, for every command with an example', async (t) => {
     'watch',
     'query',
     'delete',
+    'delete-rows',
+    'update-rows',
     'clear',
     'import',
     'relations',
@@ -155,7 +158,7 @@ t.test('help, for every command with an example', async (t) => {
   ]
   t.same(commands, expected)
   const helps = await Promise.all(commands.map((command) => cli([command, '--help'])))
-  for (const help of helps) t.match(help, { code: 0, out: /^warpdex \w+[\s\S]*Examples:/ })
+  for (const help of helps) t.match(help, { code: 0, out: /^warpdex [\w-]+[\s\S]*Examples:/ })
   t.match(await cli(['serve', '--help']), { out: /--snapshot-log-bytes .*WARPDEX_SNAPSHOT_LOG_BYTES/ })
   t.match(await cli(['--version']), { code: 0, out: /^\d+\.\d+\.\d+\n$/ })
 })

@@ -28,6 +28,14 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "bytes": np.dtype("u1"),
 }
 
+
+_STORAGE = {"string": "u32", "boolean": "u32", "date": "i32", "timestamp": "i64"}
+
+
+def storage_of(type: str) -> str:
+    """What a relation's column is stored as: a date as days and a timestamp as microseconds since 1970, a decimal as so many of its last digit."""
+    return "i64" if type.startswith("decimal") else _STORAGE.get(type, type)
+
 OFFSETS = DTYPES["u32"]
 
 

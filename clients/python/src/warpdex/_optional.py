@@ -62,7 +62,13 @@ def arrow_values(values: Any, type: str, what: str) -> tuple[Any, Any]:
     if type == "string":
         return [text or "" for text in values.to_pylist()], validity
     try:
-        numbers = values.cast(arrow_type(type)).fill_null(0)
+        numbers = values.cast(arrow_type(type))
+        # Days and microseconds since 1970 are what such columns hold.
+        if type in ("date", "timestamp"):
+            numbers = numbers.cast(pa.int32() if type == "date" else pa.int64())
+        elif type.startswith("decimal"):
+            raise bad_request(f"{what} are integers, so many of the last digit each, not {values.type}")
+        numbers = numbers.fill_null(False if type == "boolean" else 0)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise bad_request(f"{what}: {error}") from error
     return numbers.to_numpy(zero_copy_only=False), validity
@@ -77,8 +83,16 @@ def arrow_type(type: str) -> Any:
         "f32": pa.float32(),
         "u64": pa.uint64(),
         "i64": pa.int64(),
+        "f64": pa.float64(),
+        "date": pa.date32(),
+        "timestamp": pa.timestamp("us", "UTC"),
+        "boolean": pa.bool_(),
+        "string": pa.dictionary(pa.uint32(), pa.string()),
     }
-    return {**types, "boolean": pa.bool_(), "string": pa.dictionary(pa.uint32(), pa.string())}[type]
+    if type.startswith("decimal"):
+        precision, scale = type[len("decimal(") : -1].split(",")
+        return pa.decimal128(int(precision), int(scale))
+    return types[type]
 
 
 def arrow_batch(columns: Mapping[str, tuple[str, Cells]]) -> Any:
@@ -95,6 +109,9 @@ def _arrow_array(type: str, cells: Cells) -> Any:
     values, validity, texts = cells
     missing = None if validity is None else pa.py_buffer(bitmap(validity))
     kept = bitmap(values != 0) if type == "boolean" else np.ascontiguousarray(values)
+    if type.startswith("decimal"):
+        # Arrow's decimals have 128 bits.
+        kept = np.stack([values, values >> 63], axis=1)
     storage = pa.uint32() if type == "string" else arrow_type(type)
     array = pa.Array.from_buffers(storage, len(values), [missing, pa.py_buffer(kept)])
     return (

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _limits
-from ._columns import DTYPES, Array, Column, bitmap, bits, cut_rows, masked
+from ._columns import DTYPES, Array, Column, bitmap, bits, cut_rows, masked, storage_of
 from ._frames import WireColumn
 from ._inputs import number_column
 from ._optional import arrow_values, is_arrow, is_frame, is_series, series_values
@@ -103,9 +103,12 @@ def _cells(values: Any, type: str, name: str) -> Cells:
         validity = None
     if type == "string":
         return _strings(values, validity, what)
-    numbers = number_column(values, type, what)
+    storage = storage_of(type)
+    if type == "boolean":
+        values = np.asarray(values, np.bool_).astype(DTYPES[storage])
+    numbers = number_column(values, storage, what)
     if validity is not None:
-        numbers = np.where(validity, numbers, DTYPES[type].type(0))
+        numbers = np.where(validity, numbers, DTYPES[storage].type(0))
     return Cells(np.ascontiguousarray(numbers), validity, None)
 
 
@@ -154,8 +157,7 @@ def sections_of(columns: Mapping[str, Cells], types: Types) -> dict[str, WireCol
     """The sections of a batch; the field `columns` has the names in their order."""
     sections = {}
     for i, (name, (values, validity, texts)) in enumerate(columns.items()):
-        is_text = types[name] == "string"
-        sections[f"{i}.values"] = WireColumn("u32" if is_text else types[name], values)
+        sections[f"{i}.values"] = WireColumn(storage_of(types[name]), values)
         if validity is not None:
             sections[f"{i}.validity"] = WireColumn("u8", bitmap(validity))
         if texts is not None:
@@ -190,7 +192,7 @@ def join_cells(parts: Sequence[Cells], type: str) -> Array:
     arrays = [part.to_numpy() for part in parts]
     if not arrays:
         return np.empty(
-            0, object if type == "string" else DTYPES["u32" if type == "boolean" else type]
+            0, object if type == "string" else DTYPES[storage_of(type)]
         )
     if any(isinstance(one, masked.MaskedArray) for one in arrays):
         joined: Array = masked.concatenate(arrays)
