@@ -94,7 +94,14 @@ console.log(`adapter: ${device.facts.name}`)
 const end = performance.now() + minutes * 60_000
 let count = 0
 let programs = 0
-for (let program = seed ?? seedOfRun(); performance.now() < end; program++) {
+let program = seed ?? seedOfRun()
+process.once('unhandledRejection', (reason) => {
+  console.error(
+    `--of ${of} --seed ${program} --steps ${steps} failed: nothing awaits a promise that was rejected`,
+  )
+  throw reason
+})
+for (; performance.now() < end; program++) {
   try {
     count += await run(device, new Random(program))
   } catch (error) {
