@@ -77,7 +77,9 @@ function addSample(
 ): void {
   const sample = keeper.at(rows)
   const picked = Array.from(sample.rows, (row) => cells[row]!)
-  const numbers = picked.map((cell) => (typeof cell === 'string' ? dictionary!.lowerBound(cell) : cell))
+  const numbers = picked.map((cell) =>
+    type === 'string' && cell !== null ? dictionary!.lowerBound(String(cell)) : cell,
+  )
   const bytes = columnBytes(type === 'string' ? 'u32' : type, numbers)
   const validity = nullable ? aligned(validityBytes(picked), Uint32Array) : undefined
   sample.columns.set(name, { words: aligned(bytes, Uint32Array), validity, dictionary })
