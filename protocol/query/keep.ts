@@ -1,3 +1,4 @@
+import { type ColumnType, DECIMAL_DIGITS, decimalShape, decimalType } from '../column-types.js'
 import { badRequest, type WarpdexError } from '../errors.js'
 import { LIMITS } from '../limits.js'
 import { isName } from '../names.js'
@@ -37,7 +38,7 @@ export function parseKeep(value: unknown): Keep | undefined {
 }
 
 /**
- * Columns of the relation that a result becomes: booleans become numbers, 1 where they are true.
+ * Columns of the relation that a result becomes. Sums of decimals become decimals as relations have them.
  * @throws WarpdexError `BAD_REQUEST` for a name that no relation's column may have, `TOO_LARGE` for too many columns
  */
 export function keptColumns(columns: readonly ResultColumn[]): readonly ColumnDefinition[] {
@@ -47,9 +48,12 @@ export function keptColumns(columns: readonly ResultColumn[]): readonly ColumnDe
       `query: a kept column has a name of 1 to ${LIMITS.indexNameBytes} bytes of UTF-8 without control characters; a projection can name ${JSON.stringify(name)} anew`,
     )
   }
-  return parseColumns(
-    columns.map(({ name, type, nullable }) => ({ name, type: type === 'boolean' ? 'u32' : type, nullable })),
-  )
+  return parseColumns(columns.map(({ name, type, nullable }) => ({ name, type: keptType(type), nullable })))
+}
+
+function keptType(type: ColumnType): ColumnType {
+  const { precision, scale } = decimalShape(type) ?? { precision: 0, scale: 0 }
+  return precision > DECIMAL_DIGITS ? decimalType(DECIMAL_DIGITS, scale) : type
 }
 
 function bad(right: string): WarpdexError {

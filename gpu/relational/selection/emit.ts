@@ -39,9 +39,9 @@ export class Emit {
     this.#mostBuffers = mostBuffers - OWN_BINDINGS
   }
 
-  /** Has the kernels that `record` is going to need be made meanwhile. */
+  /** Has the kernels that `record` is going to need be made meanwhile. Whoever records them is told of a failure. */
   prepare(work: DeviceWork, { list }: Entries, wanted: Wanted): void {
-    for (const part of this.#parts(movesOf(wanted))) void this.#kernel(work, list, part)
+    for (const part of this.#parts(movesOf(wanted))) this.#kernel(work, list, part).catch(() => {})
   }
 
   /** @param bound how many pass at most */
