@@ -170,7 +170,7 @@ function rawValue(values: ArrayLike<number | bigint>, i: number, isDecimal: bool
 function plainValue(value: unknown, type: ColumnType): RelationValue {
   const isWide = type === 'u64' || type === 'i64'
   if (typeof value === 'boolean') return type === 'boolean' ? value : isWide ? BigInt(value) : Number(value)
-  if (typeof value === 'bigint') return isWide ? value : Number(value)
+  if (typeof value === 'bigint') return isWide || hasTexts(type) ? value : Number(value)
   return typeof value === 'number' || typeof value === 'string' ? value : null
 }
 
