@@ -120,7 +120,11 @@ void t.test('frames that are wrong are refused, and the connection goes on', asy
   await refused(create, {}, /needs "columns"/)
   await refused({ ...create, columns: [] }, {}, /at least one/)
   await refused({ ...create, columns: [column, column] }, {}, /two columns/)
-  await refused({ ...create, columns: [{ ...column, type: 'f16' }] }, {}, /boolean, u32, .*, string, decimal\(p,s\)/)
+  await refused(
+    { ...create, columns: [{ ...column, type: 'f16' }] },
+    {},
+    /boolean, u32, .*, string, decimal\(p,s\)/,
+  )
   await refused({ ...create, columns: [{ ...column, size: 1 }] }, {}, /unknown "size"/)
   await refused({ ...create, columns: [7] }, {}, /column 1 needs a "name"/)
   await refused({ ...create, columns: Array(129).fill(column) }, {}, /128 are allowed/, 'TOO_LARGE')
