@@ -6,9 +6,7 @@ import { type ColumnType, type DecimalShape, decimalShape } from './column-types
 
 const DAY = 86_400_000_000n
 const MICROSECONDS = { hour: 3_600_000_000n, minute: 60_000_000n, second: 1_000_000n } as const
-/** Days of 400 years, after which the calendar repeats itself, and days from 0000-03-01 to 1970-01-01. */
-const ERA_DAYS = 146_097
-const EPOCH_DAYS = 719_468
+const DAY_MILLISECONDS = 86_400_000
 
 const DATE = /^([+-]?\d{4,7})-(\d\d)-(\d\d)$/
 const TIMESTAMP =
@@ -37,7 +35,7 @@ export function formatText(value: bigint, type: ColumnType): string {
 
 /** The day that a `Date` is in, UTC. */
 export function dayOf(date: Date): bigint {
-  return BigInt(Math.floor(date.getTime() / 86_400_000))
+  return BigInt(Math.floor(date.getTime() / DAY_MILLISECONDS))
 }
 
 export function microsecondOf(date: Date): bigint {
@@ -46,19 +44,19 @@ export function microsecondOf(date: Date): bigint {
 
 /** Days since 1970 of a text such as 1998-09-02. */
 function parseDate(text: string): bigint | undefined {
-  const [, ...parts] = DATE.exec(text) ?? []
-  const [year, month, day] = parts.map(Number)
+  const [, year, month, day] = DATE.exec(text)?.map(Number) ?? []
   if (year === undefined || month === undefined || day === undefined) return undefined
-  if (month < 1 || month > 12 || day < 1) return undefined
-  const days = daysFromCivil(year, month, day)
+  const date = new Date(0)
+  date.setUTCFullYear(year, month - 1, day)
   // The 31st of June would be the first of July.
-  return civilFromDays(days).day === day ? BigInt(days) : undefined
+  const isDay = date.getUTCMonth() === month - 1 && date.getUTCDate() === day
+  return isDay ? dayOf(date) : undefined
 }
 
+/** Past the 271,821 years that JavaScript counts it is the number of days. */
 function formatDate(days: number): string {
-  const { year, month, day } = civilFromDays(days)
-  const sign = year < 0 ? '-' : year > 9999 ? '+' : ''
-  return `${sign}${padded(Math.abs(year), 4)}-${padded(month, 2)}-${padded(day, 2)}`
+  const date = new Date(days * DAY_MILLISECONDS)
+  return Number.isNaN(date.getTime()) ? String(days) : date.toISOString().slice(0, -'T00:00:00.000Z'.length)
 }
 
 /** Microseconds since 1970 of a text such as 1998-09-02T12:00:00.5Z; without a zone it is UTC. */
@@ -107,29 +105,6 @@ function formatDecimal(value: bigint, scale: number): string {
   const digits = String(value < 0n ? -value : value).padStart(scale + 1, '0')
   const sign = value < 0n ? '-' : ''
   return scale === 0 ? sign + digits : `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`
-}
-
-/** Days since 1970 of a day of the Gregorian calendar, which begins in March here, so that a leap day is a year's last. */
-function daysFromCivil(year: number, month: number, day: number): number {
-  const years = month <= 2 ? year - 1 : year
-  const era = Math.floor(years / 400)
-  const yearOfEra = years - era * 400
-  const dayOfYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1
-  const dayOfEra = yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear
-  return era * ERA_DAYS + dayOfEra - EPOCH_DAYS
-}
-
-function civilFromDays(days: number): { year: number; month: number; day: number } {
-  const shifted = days + EPOCH_DAYS
-  const era = Math.floor(shifted / ERA_DAYS)
-  const dayOfEra = shifted - era * ERA_DAYS
-  const leaps = Math.floor(dayOfEra / 1460) - Math.floor(dayOfEra / 36_524) + Math.floor(dayOfEra / 146_096)
-  const yearOfEra = Math.floor((dayOfEra - leaps) / 365)
-  const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100))
-  const shiftedMonth = Math.floor((5 * dayOfYear + 2) / 153)
-  const month = ((shiftedMonth + 2) % 12) + 1
-  const day = dayOfYear - Math.floor((153 * shiftedMonth + 2) / 5) + 1
-  return { year: yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day }
 }
 
 function padded(number: number, digits: number): string {
