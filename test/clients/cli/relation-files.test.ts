@@ -79,8 +79,8 @@ void t.test('what files have comes into relations as it is, or not at all', asyn
     await duck.run(`copy (${sql}) to '${join(directory, 'types.parquet')}' (format parquet)`)
     await load('types.parquet', undefined)
     t.same(await read('types.parquet'), {
-      ...{ a: [1], b: [2], c: [3n], d: [4n], e: [1.5], f: [1] },
-      ...{ g: ['2020-02-03'], h: ['2020-02-03 04:05:06.5'], i: ['01:02:03'], j: ['x'] },
+      ...{ a: [1], b: [2], c: [3n], d: [4n], e: [1.5], f: [true] },
+      ...{ g: ['2020-02-03'], h: ['2020-02-03T04:05:06.5Z'], i: ['01:02:03'], j: ['x'] },
     })
     await load('digits.csv', 'zip,late\n00501,1\n10001,2.5\n', { columns: 'late:f32' })
     t.same(await read('digits.csv'), { late: [1, 2.5], zip: ['00501', '10001'] })
@@ -92,7 +92,7 @@ void t.test('what files have comes into relations as it is, or not at all', asyn
       `copy (select * replace (h::hugeint as h) from (${sql})) to '${join(directory, 'loss.parquet')}'`,
     )
     const losses =
-      /"d" is DECIMAL\(20,3\).*"z" is TIMESTAMP WITH TIME ZONE.*time zones.*"l" is INTEGER\[\].*d:f32\?/
+      /"d" is DECIMAL\(20,3\).*"z" is TIMESTAMP WITH TIME ZONE.*time zones.*"l" is INTEGER\[\].*d:f64\?/
     await refused(losses, 'loss.parquet', undefined)
     t.notOk((await names()).includes('loss.parquet'))
     await load('loss.parquet', undefined, { columns: 'h:i64?,d:string,z:string,l:string' })
@@ -103,7 +103,8 @@ void t.test('what files have comes into relations as it is, or not at all', asyn
     await refused(/line 2: .*"x" to 'DECIMAL/, 'text.csv', 'id\nx\n', { columns: 'id:u32' })
     await refused(/line 3: .*"-1" to 'UINTEGER'/, 'sign.csv', 'id\n1\n-1\n', { columns: 'id:u32' })
     // A fraction behind all the rows that other readers would look at.
-    await refused(/"v" is DOUBLE/, 'late.csv', `v\n${'1\n'.repeat(70_000)}2.5\n`)
+    await load('late.csv', `v\n${'1\n'.repeat(70_000)}2.5\n`)
+    t.equal((await read('late.csv')).v?.at(-1), 2.5)
     await load('wide.csv', 'v\n18446744073709551615\n', { columns: 'v:u64' })
     t.same(await read('wide.csv'), { v: [2n ** 64n - 1n] })
     await load('floats.csv', 'x\nNaN\n-Infinity\ninf\n-0\n0.1\n', { columns: 'x:f32' })

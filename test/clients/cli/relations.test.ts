@@ -30,10 +30,10 @@ void t.test('relations from files', async (t) => {
   }
 
   await t.test('CSV', async (t) => {
-    await refused(
-      /"price" is DOUBLE, of which f32 loses digits .*price:f32\?; no row is stored$/,
-      'orders.csv',
-      'orders',
+    t.equal(await load('orders.csv', 'inferred'), 3)
+    t.same(
+      (await client.relation('inferred').stats()).columns.map(({ type }) => type),
+      ['i64', 'f64', 'string'],
     )
     t.equal(await load('orders.csv', 'orders', 'id:u32?,price:f32?'), 3)
     t.same((await client.relation('orders').stats()).columns, [
@@ -58,12 +58,12 @@ void t.test('relations from files', async (t) => {
     await refused(/say the format/, 'orders', 'orders')
     await refused(/No files found that match/, 'missing.csv', 'orders')
     t.throws(() => parseColumnSpec('id'), { message: /NAME:TYPE/ })
-    t.throws(() => parseColumnSpec('id:f64'), { message: /u32, i32, f32/ })
+    t.throws(() => parseColumnSpec('id:f16'), { message: /u32, i32, u64/ })
   })
 
   await t.test('NDJSON', async (t) => {
     t.equal(await load('events.ndjson', 'events'), 2)
-    const rows = { at: [1700000000000n, 9n], who: ['a', null], ok: [null, 1] }
+    const rows = { at: [1700000000000n, 9n], who: ['a', null], ok: [null, true] }
     t.same(await client.relation('events').read(), rows)
     await refused(/bad.ndjson: Malformed JSON at byte 7 in line \d: unexpected end/, 'bad.ndjson', 'events')
     await refused(/line 2: Failed to cast value/, 'deep.ndjson', 'events')
