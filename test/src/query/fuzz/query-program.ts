@@ -86,7 +86,7 @@ async function compare(bed: QueryBed, { tree, sql }: FuzzTree, ordered: boolean)
 /** Keeps the rows of a query, whose booleans are numbers then, and asks for them. */
 async function compareKept(bed: QueryBed, { tree, sql, columns }: FuzzQuery): Promise<void> {
   await bed.keep(tree, 'kept')
-  const list = columns.map(({ name, type }) => `${quoted(name)}${type === 'boolean' ? '::utinyint' : ''}`)
+  const list = columns.map(({ name }) => quoted(name))
   const { difference } = await bed.compare({ op: 'scan', relation: 'kept' }, `select ${list} from (${sql})`)
   if (difference !== undefined) throw new Error(`kept: ${difference}\n${JSON.stringify(tree)}\n${sql}`)
 }
