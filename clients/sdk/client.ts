@@ -386,6 +386,8 @@ export class Client {
     const turns = names
       .map((name) => this.#indexes.get(name)?.calls.turn(bounds))
       .filter((turn) => turn !== undefined)
+    // One that fails while another is awaited is told to the calls that need what it waited for.
+    for (const turn of turns) turn.catch(() => {})
     for (const turn of turns) {
       try {
         // One by one: whoever waits for them all together goes on later, and is overtaken by calls that were made after it.
