@@ -1,80 +1,13 @@
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { Random, seedOfRun } from '../../../random.js'
 import { openDevice } from '../../open-device.js'
+import { bitsOf, check, computedOn } from './double-bed.js'
 import { doublePairs, randomDouble, SPECIAL_DOUBLES } from './doubles.js'
 
-const device = await openDevice(t)
+const computed = computedOn(await openDevice(t), 'relational/expressions/double')
 const seed = seedOfRun()
 t.comment(`TEST_SEED=${seed}`)
 const random = new Random(seed)
-
-const MODULE = 'relational/expressions/double_test'
-
-/** What a kernel is to compute of the words `a` and `b` of each pair: WGSL of a `vec2u`, and the functions of double.wesl that it calls. */
-interface Computed {
-  readonly uses: string
-  readonly result: string
-}
-
-/** Pairs of words of each row's result. */
-async function computed({ uses, result }: Computed, a: ArrayBuffer, b: ArrayBuffer): Promise<Uint32Array> {
-  const text = `import package::device::grid::global_index;
-import package::relational::expressions::double::{${uses}};
-struct Params { count: u32 }
-var<immediate> params: Params;
-@group(0) @binding(0) var<storage, read> left: array<vec2u>;
-@group(0) @binding(1) var<storage, read> right: array<vec2u>;
-@group(0) @binding(2) var<storage, read_write> results: array<vec2u>;
-@compute @workgroup_size(256)
-fn compute(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
-  let row = global_index(id, groups);
-  if (row >= params.count) { return; }
-  let a = left[row];
-  let b = right[row];
-  results[row] = ${result};
-}
-`
-  const kernel = await device.generatedKernel(
-    { module: MODULE, generated: { module: MODULE, text } },
-    'compute',
-  )
-  const scratch = device.scratch()
-  const recorder = device.record()
-  const buffer = (bytes: ArrayBuffer) => {
-    const words = scratch.words(bytes.byteLength / 4)
-    device.upload(words, new Uint8Array(bytes))
-    return words
-  }
-  const results = scratch.words(a.byteLength / 4)
-  const count = a.byteLength / 8
-  recorder.dispatch(kernel, { left: buffer(a), right: buffer(b), results }, { count }, count)
-  const [read] = await device.submitAndRead(recorder, [{ buffer: results, bytes: a.byteLength }])
-  scratch.release()
-  return new Uint32Array(read!.buffer, read!.byteOffset, read!.byteLength / 4)
-}
-
-const hex = (high: number, low: number) =>
-  `${high.toString(16).padStart(8, '0')} ${low.toString(16).padStart(8, '0')}`
-
-/** Fails at the first row whose words are not the wanted ones. */
-function check(t: Test, found: Uint32Array, wanted: Uint32Array, rowOf: (row: number) => string): void {
-  for (let i = 0; i < wanted.length; i += 2) {
-    if (found[i] === wanted[i] && found[i + 1] === wanted[i + 1]) continue
-    const [is, instead] = [hex(found[i + 1]!, found[i]!), hex(wanted[i + 1]!, wanted[i]!)]
-    t.fail(`row ${i / 2}, ${rowOf(i / 2)}: ${is} instead of ${instead}`)
-    return
-  }
-  t.equal(found.length, wanted.length)
-}
-
-/** Bits of doubles, with one NaN. */
-function bitsOf(values: Float64Array<ArrayBuffer>): Uint32Array {
-  const bits = new Uint32Array(values.buffer)
-  for (const [i, value] of values.entries()) {
-    if (Number.isNaN(value)) bits.set([0, 0x7ff80000], 2 * i)
-  }
-  return bits
-}
 
 const OPERATIONS = {
   add: (a: number, b: number) => a + b,
