@@ -154,8 +154,13 @@ t.test('queries of a client', async (t) => {
       name: 'few',
       rows: 9,
       seconds: 600,
-      columns: [{ name: 'a.id' }, { name: 's', type: 'string' }, { type: 'u32' }],
+      columns: [{ name: 'a.id' }, { name: 's', type: 'string' }, { type: 'boolean' }],
     })
+    const { odd, 'a.id': ids } = await client.relation('few').read()
+    t.same(
+      odd,
+      ids?.map((id) => Number(id) > 4),
+    )
     t.equal((await client.relation('few').definition()).columns.length, 3)
     t.match(await client.query(few).keep('few', { seconds: 5 }), { rows: 9, seconds: 5 })
     t.equal((await client.relation('few').definition()).columns.length, 2, 'another one now')
