@@ -73,6 +73,7 @@ export {
   type AggregateValue,
   and,
   avg,
+  coalesce,
   col,
   constant,
   count,

@@ -4,14 +4,24 @@ import { constantsOf, listLength } from './constant-lists.js'
 import { type Constant, columnTypeOf, constantOf, nullOf } from './constants.js'
 import { decimalArithmetic } from './decimal-arithmetic.js'
 import { exactComparison } from './exact-comparison.js'
-import { hasLostDigits, mismatch } from './mismatch.js'
+import { checkFunction } from './functions.js'
+import { mismatch } from './mismatch.js'
 import { describe, faultAt, type NodeReader } from './node-reader.js'
-import { ARITHMETIC, COMPARISONS, type ComparisonOp, MATCHES, type ResultColumn } from './tree.js'
-import type { Pair, TypedExpression } from './typed.js'
-import { commonType, converted, isNumeric } from './value-types.js'
+import {
+  ARITHMETIC,
+  COMPARISONS,
+  type ComparisonOp,
+  FUNCTIONS,
+  type FunctionName,
+  MATCHES,
+  type ResultColumn,
+} from './tree.js'
+import { hasNulls, type Pair, type TypedExpression } from './typed.js'
+import { alike, unified } from './unify.js'
+import { converted, isNumeric } from './value-types.js'
 
 const OTHER_OPS = ['and', 'or', 'in', 'not', 'isNull', 'cast', 'case'] as const
-const EXPRESSION_OPS = [...ARITHMETIC, ...COMPARISONS, ...MATCHES, ...OTHER_OPS]
+const EXPRESSION_OPS = [...ARITHMETIC, ...COMPARISONS, ...MATCHES, ...FUNCTIONS, ...OTHER_OPS]
 
 /** Of the input of the node that has an expression. */
 type Columns = readonly ResultColumn[]
@@ -95,8 +105,13 @@ function checkForm(reader: NodeReader, columns: Columns): TypedExpression {
       return { kind: 'arithmetic', op, args: wide, type: op === '/' ? 'f32' : operand, nullable }
     }
     default:
+      if (isFunction(op)) return checkFunction(reader, op, columns, checkExpression)
       return comparison(op, reader, pairOf(reader, columns), columns)
   }
+}
+
+function isFunction(op: string): op is FunctionName {
+  return FUNCTIONS.some((name) => name === op)
 }
 
 function only(reader: NodeReader): NodeReader {
@@ -139,26 +154,6 @@ function listed(reader: NodeReader): readonly Constant[] {
 function comparison(op: ComparisonOp, reader: NodeReader, pair: Pair, columns: Columns): TypedExpression {
   const { op: asked, args } = exactComparison(op, pair) ?? { op, args: unified(reader, pair, columns) }
   return { kind: 'comparison', op: asked, args, type: 'boolean', nullable: hasNulls(args) }
-}
-
-function unified(reader: NodeReader, pair: Pair, columns: Columns): Pair {
-  const [left, right] = alike(reader, pair) ?? []
-  if (left !== undefined && right !== undefined) return [left, right]
-  const why = mismatch(pair, columns)
-  throw reader.fault(`${pair[0].type} and ${pair[1].type} do not go together${why}`)
-}
-
-/** Values as ones of a type that all of them go to; undefined where there is none. */
-function alike(reader: NodeReader, values: readonly TypedExpression[]): TypedExpression[] | undefined {
-  // As an `f32` it would equal integers that it is not.
-  if (hasLostDigits(values)) {
-    throw reader.fault(
-      'a whole number past 2^53 has lost digits, and meets integers; write it as a text with a type, such as {"value": "9007199254740993", "type": "u64"}',
-    )
-  }
-  const type = commonType(values)
-  const same = values.flatMap((value) => (type && converted(value, type)) ?? [])
-  return same.length === values.length ? same : undefined
 }
 
 function checkCast(reader: NodeReader, columns: Columns): TypedExpression {
@@ -207,10 +202,6 @@ function balanced(kind: 'and' | 'or', conditions: readonly TypedExpression[]): T
   const middle = conditions.length >> 1
   const args: Pair = [balanced(kind, conditions.slice(0, middle)), balanced(kind, conditions.slice(middle))]
   return { kind, args, type: 'boolean', nullable: hasNulls(args) }
-}
-
-function hasNulls(values: readonly TypedExpression[]): boolean {
-  return values.some(({ nullable }) => nullable)
 }
 
 /** The type that integers of a type are added, multiplied and divided in. */

@@ -10,6 +10,10 @@ export type ComparisonOp = (typeof COMPARISONS)[number]
 export const MATCHES = ['startsWith', 'endsWith', 'contains'] as const
 export type MatchKind = (typeof MATCHES)[number]
 
+/** Functions of values; `functions.ts` says what each takes and gives. */
+export const FUNCTIONS = ['abs', 'coalesce'] as const
+export type FunctionName = (typeof FUNCTIONS)[number]
+
 /**
  * An expression over the columns of a node's input, as it travels. Null is what SQL makes of it: an operator over null is null, except for
  * `and`, `or`, `isNull` and `case`.
@@ -31,6 +35,7 @@ export type Expression =
       readonly lists?: readonly number[] | undefined
     }
   | { readonly op: 'not' | 'isNull'; readonly args: readonly [Expression] }
+  | { readonly op: FunctionName; readonly args: readonly Expression[] }
   | { readonly op: MatchKind; readonly args: readonly [Expression]; readonly text: string }
   | { readonly op: 'cast'; readonly args: readonly [Expression]; readonly type: ColumnType }
   | {

@@ -3,6 +3,7 @@ import type {
   AggregateFunction,
   ArithmeticOp,
   ComparisonOp,
+  FunctionName,
   JoinAlgorithm,
   JoinKind,
   MatchKind,
@@ -29,6 +30,8 @@ export type TypedExpression = { readonly type: ColumnType; readonly nullable: bo
   | { readonly kind: 'and' | 'or'; readonly args: Pair }
   | { readonly kind: 'not' | 'isNull' | 'convert'; readonly args: Single }
   | { readonly kind: 'match'; readonly match: MatchKind; readonly text: string; readonly args: Single }
+  /** A function that is no other expression; nothing but its name and its arguments says what it gives. */
+  | { readonly kind: 'call'; readonly function: FunctionName; readonly args: readonly TypedExpression[] }
   /** Condition, value if it is true, value if not. */
   | { readonly kind: 'choose'; readonly args: readonly [TypedExpression, ...Pair] }
 )
@@ -114,6 +117,11 @@ export function inputsOf(node: TypedNode): readonly TypedNode[] {
 /** What an expression consists of. */
 export function argumentsOf(expression: TypedExpression): readonly TypedExpression[] {
   return 'args' in expression ? expression.args : []
+}
+
+/** Whether one of them may be null. */
+export function hasNulls(values: readonly TypedExpression[]): boolean {
+  return values.some(({ nullable }) => nullable)
 }
 
 /** Numbers of the columns that an expression reads, each as often as it does. */

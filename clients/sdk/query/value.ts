@@ -109,6 +109,10 @@ export class Value {
     return this.#matching('contains', text)
   }
 
+  abs(): Value {
+    return new Value({ op: 'abs', args: [this.expression] })
+  }
+
   as(type: ColumnType): Value {
     return new Value({ op: 'cast', args: [this.expression], type })
   }
@@ -141,6 +145,11 @@ export function and(...conditions: readonly Operand[]): Value {
 
 export function or(...conditions: readonly Operand[]): Value {
   return new Value({ op: 'or', args: conditions.map(expressionOf) })
+}
+
+/** The first of these that is not null; null where all are. */
+export function coalesce(...values: readonly Operand[]): Value {
+  return new Value({ op: 'coalesce', args: values.map(expressionOf) })
 }
 
 /** The value of the first condition that is true; null where none is and nothing is said for that. */

@@ -18,6 +18,7 @@ export class ExpressionNumbers {
     const parts: (string | number)[] = [kind, type, ...argumentsOf(expression).map((part) => this.of(part))]
     if (kind === 'column') parts.push(expression.index)
     if (kind === 'arithmetic' || kind === 'comparison') parts.push(expression.op)
+    if (kind === 'call') parts.push(expression.function)
     if (kind === 'match') parts.push(expression.match, expression.text)
     if (kind === 'constant') {
       const { value } = expression

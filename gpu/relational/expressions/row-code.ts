@@ -8,6 +8,7 @@ import type { TableColumn } from '../query/table.js'
 import type { StringDictionary } from '../string-dictionary.js'
 import { type ComparedList, comparedLists, intervalsOf } from './compared-lists.js'
 import { ExpressionNumbers } from './expression-numbers.js'
+import { calledFunction } from './functions.js'
 import {
   arithmetic,
   choice,
@@ -138,6 +139,12 @@ export class RowCode extends RowText {
       }
       case 'convert':
         return conversion(this, this.value(expression.args[0]), expression.type)
+      case 'call':
+        return calledFunction(
+          this,
+          expression,
+          expression.args.map((argument) => this.value(argument)),
+        )
       case 'choose': {
         const [condition, value, otherwise] = expression.args
         return choice(

@@ -18,6 +18,7 @@ const LIBRARIES = {
   values: 'relational::expressions::values',
   wide: 'relational::expressions::wide',
   divide: 'relational::expressions::divide',
+  double: 'relational::expressions::double',
   order: 'relational::order::ordered_float',
   sums: 'relational::group::sums',
   averages: 'relational::group::averages',

@@ -98,6 +98,8 @@ function describeExpression(expression: TypedExpression, names: readonly string[
       return `(${parts.join(` ${expression.kind} `)})`
     case 'match':
       return `${expression.match}(${parts[0]}, ${JSON.stringify(expression.text)})`
+    case 'call':
+      return `${expression.function}(${parts.join(', ')})`
     case 'convert':
       return `cast(${parts[0]} as ${expression.type})`
     default:
