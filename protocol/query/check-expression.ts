@@ -2,6 +2,7 @@ import type { ColumnType } from '../column-types.js'
 import { LIMITS } from '../limits.js'
 import { constantsOf, listLength } from './constant-lists.js'
 import { type Constant, columnTypeOf, constantOf, nullOf } from './constants.js'
+import { dateArithmetic } from './date-functions.js'
 import { decimalArithmetic } from './decimal-arithmetic.js'
 import { exactComparison } from './exact-comparison.js'
 import { checkFunction } from './functions.js'
@@ -94,8 +95,8 @@ function checkForm(reader: NodeReader, columns: Columns): TypedExpression {
     case '*':
     case '/': {
       const pair = pairOf(reader, columns)
-      const decimals = decimalArithmetic(reader, op, pair)
-      if (decimals !== undefined) return decimals
+      const own = dateArithmetic(op, pair) ?? decimalArithmetic(reader, op, pair)
+      if (own !== undefined) return own
       const args = unified(reader, pair, columns)
       const { type } = args[0]
       if (!isNumeric(type)) throw reader.fault(`"${op}" needs numbers, not ${type}`)
@@ -161,7 +162,8 @@ function checkCast(reader: NodeReader, columns: Columns): TypedExpression {
   const type = columnTypeOf(reader)
   const free = converted(value, type)
   if (free !== undefined) return free
-  if (!isNumeric(value.type) || !isNumeric(type) || value.type === 'f32') {
+  const areNumbers = isNumeric(value.type) && isNumeric(type) && value.type !== 'f32'
+  if (!areNumbers && !(value.type === 'timestamp' && type === 'date')) {
     throw reader.fault(`${value.type} cannot be cast to ${type}; integers can, to any type of number`)
   }
   return { kind: 'convert', args: [value], type, nullable: value.nullable }

@@ -1,30 +1,11 @@
 import { LIMITS } from '../limits.js'
+import { DATE_RULES } from './date-functions.js'
+import { called, type FunctionRule, numeric } from './function-rule.js'
 import { mismatch } from './mismatch.js'
 import type { NodeReader } from './node-reader.js'
 import type { FunctionName, ResultColumn } from './tree.js'
-import { hasNulls, type TypedExpression } from './typed.js'
+import type { TypedExpression } from './typed.js'
 import { alike } from './unify.js'
-import { isNumeric } from './value-types.js'
-
-/** A function as it stands in a tree. */
-interface Call {
-  readonly reader: NodeReader
-  readonly name: FunctionName
-  readonly args: readonly TypedExpression[]
-  /** Of the input of the node that has the expression. */
-  readonly columns: readonly ResultColumn[]
-}
-
-/**
- * What a function takes, and what it comes to: an expression of what there is, or a call, for which `gpu/relational/expressions/functions.ts` has the code.
- * Unless it says otherwise, a function of a null is null.
- */
-interface FunctionRule {
-  /** How many arguments it has, at least and at most. */
-  readonly takes: readonly [least: number, most: number]
-  /** @throws WarpdexError `BAD_REQUEST` for arguments that it does not take */
-  readonly check: (call: Call) => TypedExpression
-}
 
 const RULES: Readonly<Record<FunctionName, FunctionRule>> = {
   /** In the type of its argument; of the least integer it is a fault. */
@@ -45,6 +26,7 @@ const RULES: Readonly<Record<FunctionName, FunctionRule>> = {
       })
     },
   },
+  ...DATE_RULES,
 }
 
 /**
@@ -62,20 +44,6 @@ export function checkFunction(
   const rule = RULES[name]
   const args = reader.children('args', ...rule.takes).map((argument) => check(argument, columns))
   return rule.check({ reader, name, args, columns })
-}
-
-/** A call that is null where one of its arguments is. */
-function called(
-  { name, args }: Call,
-  type: TypedExpression['type'],
-  nullable = hasNulls(args),
-): TypedExpression {
-  return { kind: 'call', function: name, args, type, nullable }
-}
-
-function numeric({ reader, name }: Call, value: TypedExpression): TypedExpression {
-  if (!isNumeric(value.type)) throw reader.fault(`"${name}" needs numbers, not ${value.type}`)
-  return value
 }
 
 function isNotNull(value: TypedExpression): TypedExpression {

@@ -10,8 +10,31 @@ export type ComparisonOp = (typeof COMPARISONS)[number]
 export const MATCHES = ['startsWith', 'endsWith', 'contains'] as const
 export type MatchKind = (typeof MATCHES)[number]
 
+/** Functions of dates and timestamps that give a number. */
+export const DATE_PARTS = [
+  'year',
+  'quarter',
+  'month',
+  'day',
+  'dayOfWeek',
+  'dayOfYear',
+  'hour',
+  'minute',
+  'second',
+  'epoch',
+] as const
+export type DatePart = (typeof DATE_PARTS)[number]
+
+/** Functions of dates and timestamps. */
+export const DATE_FUNCTIONS = [...DATE_PARTS, 'dateTrunc', 'addMonths', 'addDays', 'addMicroseconds'] as const
+export type DateFunction = (typeof DATE_FUNCTIONS)[number]
+
+/** What `dateTrunc` truncates to. */
+export const DATE_UNITS = ['year', 'quarter', 'month', 'week', 'day', 'hour', 'minute', 'second'] as const
+export type DateUnit = (typeof DATE_UNITS)[number]
+
 /** Functions of values; `functions.ts` says what each takes and gives. */
-export const FUNCTIONS = ['abs', 'coalesce'] as const
+export const FUNCTIONS = ['abs', 'coalesce', ...DATE_FUNCTIONS] as const
 export type FunctionName = (typeof FUNCTIONS)[number]
 
 /**

@@ -4,7 +4,9 @@ import type {
   AggregateFunction,
   ArithmeticOp,
   ComparisonOp,
+  DateUnit,
   Expression,
+  FunctionName,
   MatchKind,
 } from '../../../protocol/query/tree.js'
 import { shown, titleOf } from '../../../protocol/shown.js'
@@ -110,11 +112,78 @@ export class Value {
   }
 
   abs(): Value {
-    return new Value({ op: 'abs', args: [this.expression] })
+    return this.#call('abs')
+  }
+
+  year(): Value {
+    return this.#call('year')
+  }
+
+  quarter(): Value {
+    return this.#call('quarter')
+  }
+
+  month(): Value {
+    return this.#call('month')
+  }
+
+  /** Of the month. */
+  day(): Value {
+    return this.#call('day')
+  }
+
+  /** 0 is Sunday. */
+  dayOfWeek(): Value {
+    return this.#call('dayOfWeek')
+  }
+
+  dayOfYear(): Value {
+    return this.#call('dayOfYear')
+  }
+
+  hour(): Value {
+    return this.#call('hour')
+  }
+
+  minute(): Value {
+    return this.#call('minute')
+  }
+
+  /** Whole ones. */
+  second(): Value {
+    return this.#call('second')
+  }
+
+  /** Seconds since 1970, as `f64`. */
+  epoch(): Value {
+    return this.#call('epoch')
+  }
+
+  /** The timestamp at which the year, quarter, month, week (from Monday on), day, hour, minute or second of a date or timestamp begins. */
+  dateTrunc(unit: DateUnit): Value {
+    return new Value({ op: 'dateTrunc', args: [{ value: unit }, this.expression] })
+  }
+
+  /** The same day some months later, or before; the last of its month where that has fewer days. */
+  addMonths(months: Operand): Value {
+    return this.#call('addMonths', months)
+  }
+
+  addDays(days: Operand): Value {
+    return this.#call('addDays', days)
+  }
+
+  /** A timestamp, also of a date. */
+  addMicroseconds(microseconds: Operand): Value {
+    return this.#call('addMicroseconds', microseconds)
   }
 
   as(type: ColumnType): Value {
     return new Value({ op: 'cast', args: [this.expression], type })
+  }
+
+  #call(op: FunctionName, ...others: readonly Operand[]): Value {
+    return new Value({ op, args: [this.expression, ...others.map(expressionOf)] })
   }
 
   #with(op: ArithmeticOp | ComparisonOp, other: Operand): Value {

@@ -1,23 +1,20 @@
 import { storageOf } from '../../../protocol/column-types.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { FunctionName } from '../../../protocol/query/tree.js'
-import type { TypedExpression } from '../../../protocol/query/typed.js'
+import { DATE_CODES } from './date-functions.js'
+import type { FunctionCall, FunctionCode } from './function-code.js'
 import { strict } from './operators.js'
 import type { RowText } from './row-text.js'
 import type { RowValue } from './row-value.js'
 
-type Call = Extract<TypedExpression, { kind: 'call' }>
-
-/** Adds what computes a function of values. */
-type FunctionCode = (code: RowText, args: readonly RowValue[], call: Call) => RowValue
-
 /** The code of the functions that `protocol/query/functions.ts` leaves as calls. */
 const CODES: Readonly<Partial<Record<FunctionName, FunctionCode>>> = {
   abs: (code, [a]) => absolute(code, a!),
+  ...DATE_CODES,
 }
 
 /** Adds what computes a call whose arguments are computed. */
-export function calledFunction(code: RowText, call: Call, args: readonly RowValue[]): RowValue {
+export function calledFunction(code: RowText, call: FunctionCall, args: readonly RowValue[]): RowValue {
   const add = CODES[call.function]
   if (add === undefined) throw new WarpdexError('INTERNAL', `there is no code for ${call.function}`)
   return add(code, args, call)

@@ -198,12 +198,15 @@ export function conversion(code: RowText, a: RowValue, type: ColumnType): RowVal
     const toFloat = code.use('wide', 'integer_to_float')
     return strict(code, 'f32', `bitcast<u32>(${toFloat}(${extended(code, a)}, ${isSigned}))`, [a])
   }
+  if (from === 'timestamp' && type === 'date') {
+    return strict(code, type, `${code.use('dates', 'date_of')}(${a.value})`, [a])
+  }
   const wide = code.let(extended(code, a))
   const factor = factorBetween(from, type)
   if (factor !== undefined) return scaled(code, { ...a, value: wide }, type, factor)
   const isNegative = () => `${code.use('wide', 'is_negative')}(${wide})`
   if (type === 'u32') return strict(code, type, `${wide}.x`, [a], `${wide}.y != 0u`)
-  if (type === 'i32') {
+  if (storageOf(type) === 'i32') {
     const isOther = `${wide}.y != select(0u, 0xffffffffu, (${wide}.x & 0x80000000u) != 0u)`
     return strict(code, type, `${wide}.x`, [a], from === 'u64' ? `${isNegative()} | (${isOther})` : isOther)
   }

@@ -19,6 +19,7 @@ const LIBRARIES = {
   wide: 'relational::expressions::wide',
   divide: 'relational::expressions::divide',
   double: 'relational::expressions::double',
+  dates: 'relational::expressions::dates',
   order: 'relational::order::ordered_float',
   sums: 'relational::group::sums',
   averages: 'relational::group::averages',
