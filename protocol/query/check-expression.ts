@@ -1,11 +1,12 @@
 import type { ColumnType } from '../column-types.js'
 import { LIMITS } from '../limits.js'
 import { constantsOf, listLength } from './constant-lists.js'
-import { type Constant, columnTypeOf, constantOf, nullOf } from './constants.js'
+import { type Constant, columnTypeOf, constantOf, nullOf, text as textConstant } from './constants.js'
 import { dateArithmetic } from './date-functions.js'
 import { decimalArithmetic } from './decimal-arithmetic.js'
 import { exactComparison } from './exact-comparison.js'
 import { checkFunction } from './functions.js'
+import { patternTest } from './like.js'
 import { mismatch } from './mismatch.js'
 import { describe, faultAt, type NodeReader } from './node-reader.js'
 import {
@@ -15,6 +16,7 @@ import {
   FUNCTIONS,
   type FunctionName,
   MATCHES,
+  type MatchKind,
   type ResultColumn,
 } from './tree.js'
 import { hasNulls, type Pair, type TypedExpression } from './typed.js'
@@ -84,12 +86,9 @@ function checkForm(reader: NodeReader, columns: Columns): TypedExpression {
       return checkCase(reader, columns)
     case 'startsWith':
     case 'endsWith':
-    case 'contains': {
-      const value = converted(checkExpression(only(reader), columns), 'string')
-      if (value === undefined) throw reader.fault(`"${op}" looks into strings only`)
-      const text = reader.text('text')
-      return { kind: 'match', match: op, text, args: [value], type: 'boolean', nullable: value.nullable }
-    }
+    case 'contains':
+    case 'like':
+      return checkMatch(op, reader, columns)
     case '+':
     case '-':
     case '*':
@@ -113,6 +112,23 @@ function checkForm(reader: NodeReader, columns: Columns): TypedExpression {
 
 function isFunction(op: string): op is FunctionName {
   return FUNCTIONS.some((name) => name === op)
+}
+
+function checkMatch(op: MatchKind, reader: NodeReader, columns: Columns): TypedExpression {
+  const value = converted(checkExpression(only(reader), columns), 'string')
+  if (value === undefined) throw reader.fault(`"${op}" looks into strings only`)
+  const asked = reader.text('text')
+  const test = op === 'like' ? patternTest(asked, escapeOf(reader)) : { op, text: asked }
+  if (test === undefined) throw reader.fault('the pattern ends with its escape, behind which nothing is')
+  const { text } = test
+  if (test.op === '=') return comparison('=', reader, [value, textConstant(text)], columns)
+  return { kind: 'match', match: test.op, text, args: [value], type: 'boolean', nullable: value.nullable }
+}
+
+function escapeOf(reader: NodeReader): string | undefined {
+  const escaping = reader.optionalText('escape')
+  if (escaping !== undefined && [...escaping].length > 1) throw reader.fault('an "escape" is one character')
+  return escaping
 }
 
 function only(reader: NodeReader): NodeReader {

@@ -6,8 +6,8 @@ export type ArithmeticOp = (typeof ARITHMETIC)[number]
 export const COMPARISONS = ['=', '<>', '<', '<=', '>', '>='] as const
 export type ComparisonOp = (typeof COMPARISONS)[number]
 
-/** Where a text must be found in a string. */
-export const MATCHES = ['startsWith', 'endsWith', 'contains'] as const
+/** Where a text must be found in a string; of `like` the text is a pattern, in which `%` is any characters and `_` any one. */
+export const MATCHES = ['startsWith', 'endsWith', 'contains', 'like'] as const
 export type MatchKind = (typeof MATCHES)[number]
 
 /** Functions of dates and timestamps that give a number. */
@@ -59,7 +59,13 @@ export type Expression =
     }
   | { readonly op: 'not' | 'isNull'; readonly args: readonly [Expression] }
   | { readonly op: FunctionName; readonly args: readonly Expression[] }
-  | { readonly op: MatchKind; readonly args: readonly [Expression]; readonly text: string }
+  | {
+      readonly op: MatchKind
+      readonly args: readonly [Expression]
+      readonly text: string
+      /** Of `like` a character that has the one behind it mean itself; none by default. */
+      readonly escape?: string | undefined
+    }
   | { readonly op: 'cast'; readonly args: readonly [Expression]; readonly type: ColumnType }
   | {
       readonly op: 'case'

@@ -178,6 +178,14 @@ export class Value {
     return this.#call('addMicroseconds', microseconds)
   }
 
+  /**
+   * Matches a pattern, in which `%` is any characters, and `_` any one.
+   * @param escaping a character that has the one behind it mean itself
+   */
+  like(pattern: string, escaping?: string): Value {
+    return this.#matching('like', pattern, escaping)
+  }
+
   as(type: ColumnType): Value {
     return new Value({ op: 'cast', args: [this.expression], type })
   }
@@ -190,9 +198,9 @@ export class Value {
     return new Value({ op, args: [this.expression, expressionOf(other)] })
   }
 
-  #matching(op: MatchKind, text: string): Value {
+  #matching(op: MatchKind, text: string, escaping?: string): Value {
     if (typeof text !== 'string') throw badRequest(`${op} takes a text, not ${shown(text)}`)
-    return new Value({ op, args: [this.expression], text })
+    return new Value({ op, args: [this.expression], text, escape: escaping })
   }
 }
 

@@ -3,6 +3,7 @@ import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import { partitionPoint } from '../../../protocol/partition-point.js'
 import type { MatchKind } from '../../../protocol/query/tree.js'
 import { StringDictionary } from '../string-dictionary.js'
+import { finderOf } from './text-matches.js'
 
 /** Order of strings by their UTF-8 bytes, which is that of their code points. */
 export function compareStrings(a: string, b: string): number {
@@ -13,12 +14,6 @@ export function compareStrings(a: string, b: string): number {
     if (x !== y) return rank(x) - rank(y)
   }
   return a.length - b.length
-}
-
-/** Whether a text is found in a string. */
-export function isFound(match: MatchKind, text: string, string: string): boolean {
-  if (match === 'contains') return string.includes(text)
-  return match === 'startsWith' ? string.startsWith(text) : string.endsWith(text)
 }
 
 /** Halves of surrogate pairs stand for code points past all others, but have smaller numbers than the last of those. */
@@ -82,8 +77,7 @@ export function matchTable(dictionary: StringDictionary, match: MatchKind, text:
     for (let code = first; code < end; code++) set(code)
     return table
   }
-  for (let code = 0; code < dictionary.size; code++) {
-    if (isFound(match, text, dictionary.at(code))) set(code)
-  }
+  const isFound = finderOf(match, text)
+  for (let code = 0; code < dictionary.size; code++) if (isFound(dictionary.at(code))) set(code)
   return table
 }

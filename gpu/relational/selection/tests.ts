@@ -7,6 +7,7 @@ import type { ValueSet } from '../expressions/value-sets.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { dictionaryOf, matchTable } from '../query/dictionaries.js'
 import type { QueryColumn } from '../query/query-column.js'
+import { soughtBytes } from '../query/text-matches.js'
 import type { StringDictionary } from '../string-dictionary.js'
 import type { DictionaryTexts } from './dictionary-texts.js'
 import type { Mark } from './mark.js'
@@ -82,7 +83,7 @@ function textTest(
   texts: DeviceMemory,
   size: number,
 ): Test {
-  const bytes = new TextEncoder().encode(text)
+  const bytes = soughtBytes(match, text)
   const words = new Uint32Array(Math.ceil(bytes.length / 4))
   asBytes(words).set(bytes)
   const build = (code: PredicateCode) => {

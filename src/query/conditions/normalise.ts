@@ -8,7 +8,8 @@ import {
   NULLS,
   withoutNulls,
 } from '../../../gpu/relational/expressions/value-sets.js'
-import { dictionaryOf, isFound } from '../../../gpu/relational/query/dictionaries.js'
+import { dictionaryOf } from '../../../gpu/relational/query/dictionaries.js'
+import { finderOf } from '../../../gpu/relational/query/text-matches.js'
 import type { Condition } from '../../../gpu/relational/selection/selection-types.js'
 import { TURNED } from '../../../protocol/query/exact-comparison.js'
 import type { ComparisonOp } from '../../../protocol/query/tree.js'
@@ -136,7 +137,7 @@ class Normaliser {
     const { match, text } = expression
     const [argument] = expression.args
     if (argument.kind === 'constant') {
-      return truth(typeof argument.value === 'string' && isFound(match, text, argument.value) === wanted)
+      return truth(typeof argument.value === 'string' && finderOf(match, text)(argument.value) === wanted)
     }
     if (argument.kind !== 'column') return whole(expression, wanted)
     const { index: column } = argument

@@ -1,4 +1,4 @@
-import { isFound } from '../../../gpu/relational/query/dictionaries.js'
+import { finderOf } from '../../../gpu/relational/query/text-matches.js'
 import { type Condition, columnsOf } from '../../../gpu/relational/selection/selection-types.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { ComparisonOp } from '../../../protocol/query/tree.js'
@@ -182,7 +182,8 @@ export function bitsOf(condition: Condition, columns: readonly EstimatedColumn[]
       return columns[condition.column]!.from?.sample.bitsOf(condition.set)
     case 'match': {
       const { column, match, text, negated } = condition
-      return columns[column]!.from?.sample.bitsWhere((string) => isFound(match, text, string) !== negated)
+      const isFound = finderOf(match, text)
+      return columns[column]!.from?.sample.bitsWhere((string) => isFound(string) !== negated)
     }
     case 'expression':
       return expressionBits(condition.expression, columns)

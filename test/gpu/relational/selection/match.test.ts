@@ -19,6 +19,11 @@ function randomText(random: Random, most: number): string {
   return Array.from({ length: random.below(most + 1) }, () => random.pick(LETTERS)).join('')
 }
 
+function randomPattern(random: Random, most: number): string {
+  const characters = [...randomText(random, most)]
+  return ['', ...characters].map((each) => (random.chance(0.4) ? random.pick(['%', '_']) : each)).join('')
+}
+
 /** A column of strings of few letters, and one of them that has nulls. */
 function randomStrings(random: Random, rows: number) {
   const column = (name: string, nulls: number) => {
@@ -36,9 +41,9 @@ t.test('texts of all lengths, found row by row and in the dictionary', async (t)
   const model = new Model(table)
   for (const strategy of await strategies()) {
     const bed = await SelectionBed.create(table, strategy)
-    for (const match of ['endsWith', 'contains'] as const) {
+    for (const match of ['endsWith', 'contains', 'like'] as const) {
       for (const most of [0, 1, 2, 4, 7]) {
-        const text = randomText(random, most)
+        const text = match === 'like' ? randomPattern(random, most) : randomText(random, most)
         const negated = random.chance(0.5)
         const conditions: Condition[] = [{ kind: 'match', column: most % 2, match, text, negated }]
         const { rows } = model.run(conditions, PLAN)

@@ -1,6 +1,7 @@
 import { compareStrings } from '../../../../gpu/relational/query/dictionaries.js'
 import type { Condition, SelectionPlan } from '../../../../gpu/relational/selection/selection-types.js'
 import type { ColumnType } from '../../../../protocol/column-types.js'
+import { isLike } from '../../../is-like.js'
 import type { Cell, HostColumn, HostRelation } from '../../../src/query/host-relation.js'
 
 /** A value as a number in the order of its type: both zeros are one, NaN is above all. */
@@ -28,6 +29,11 @@ export function stringsOf(column: HostColumn): string[] {
   return [...new Set(column.cells.filter((cell) => typeof cell === 'string'))].sort(compareStrings)
 }
 
+function isFound(match: 'contains' | 'endsWith' | 'like', text: string, string: string): boolean {
+  if (match === 'like') return isLike(text, string)
+  return match === 'contains' ? string.includes(text) : string.endsWith(text)
+}
+
 /** Selections in plain TypeScript. */
 export class Model {
   readonly #table: HostRelation
@@ -51,8 +57,7 @@ export class Model {
         const cell = this.#table.columns[condition.column]!.cells[row]!
         if (typeof cell !== 'string') return false
         const { text, match, negated } = condition
-        const found = match === 'contains' ? cell.includes(text) : cell[match](text)
-        return found !== negated
+        return isFound(match, text, cell) !== negated
       }
       case 'any':
         return condition.branches.some((branch) => branch.every((part) => this.passes(part, row)))

@@ -5,6 +5,7 @@ import type { MatchKind } from '../../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../../protocol/query/typed.js'
 import type { ColumnDomain } from '../../../../src/query/conditions/column-domain.js'
 import type { Normalised } from '../../../../src/query/conditions/normalise.js'
+import { isLike } from '../../../is-like.js'
 import type { Cell } from '../host-relation.js'
 
 /** What an expression is for a row, in the three values of SQL: a plain model, which knows nothing of sets or orders of bits. */
@@ -63,6 +64,7 @@ function compare(a: Exclude<Cell, null>, b: Exclude<Cell, null>): number {
 }
 
 function isFound(match: MatchKind, text: string, string: string): boolean {
+  if (match === 'like') return isLike(text, string)
   if (match === 'contains') return string.includes(text)
   return match === 'startsWith' ? string.startsWith(text) : string.endsWith(text)
 }

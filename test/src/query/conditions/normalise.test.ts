@@ -11,6 +11,7 @@ import type { Cell } from '../host-relation.js'
 import { evaluate, isSelected } from './condition-model.js'
 
 const TEXTS = ['', 'a', 'ab', 'abc', 'b', 'z', 'é', 'ÿ', '\u{1f600}', '\uffee']
+const PATTERNS = ['_', 'a%_', '_b%', '%b_', '%a%b%']
 const TYPES: readonly ColumnType[] = ['u32', 'i32', 'u64', 'i64', 'f32', 'string', 'boolean']
 
 /** A column of each type without nulls, then one of each with them. */
@@ -93,8 +94,8 @@ function randomLeaf(random: Random): TypedExpression {
   if (choice === 1 && type === 'boolean') return own
   if (choice === 2) return constant(random.pick([true, false, null]), 'boolean')
   if (choice <= 4 && type === 'string') {
-    const text = random.pick(TEXTS)
     const match = random.pick(MATCHES)
+    const text = random.pick(match === 'like' ? PATTERNS : TEXTS)
     return { kind: 'match', match, text, args: [own], type: 'boolean', nullable: own.nullable }
   }
   if (choice === 5) return compare(random.pick(COMPARISONS), own, column(index % TYPES.length))

@@ -25,7 +25,8 @@ export interface FuzzExpression {
 export type FuzzValue = FuzzExpression & Omit<FuzzColumn, 'name'>
 
 const TEXTS = ['', 'a', 'ab', 'b', 'O r', 'PROMO', 'red', 'é', '\u{1f600}'] as const
-const SQL_MATCHES: Readonly<Record<MatchKind, string>> = {
+const PATTERNS = ['', '%', '_', '__', 'a%', '%b', '%O_r%', 'P%e%', '%_r%d', '_\u{1f600}%', 'é'] as const
+const SQL_MATCHES: Readonly<Record<Exclude<MatchKind, 'like'>, string>> = {
   startsWith: 'starts_with',
   endsWith: 'suffix',
   contains: 'contains',
@@ -133,7 +134,14 @@ export class RandomExpressions {
   }
 
   #match(column: FuzzColumn): FuzzExpression {
-    const op = this.#random.pick(['startsWith', 'endsWith', 'contains'] as const)
+    const op = this.#random.pick(['startsWith', 'endsWith', 'contains', 'like'] as const)
+    if (op === 'like') {
+      const pattern = this.#random.pick(PATTERNS)
+      return {
+        expression: { op, args: [columnOf(column)], text: pattern },
+        sql: `${quoted(column.name)} like '${pattern}'`,
+      }
+    }
     const text = this.#random.pick(TEXTS)
     return {
       expression: { op, args: [columnOf(column)], text },
