@@ -232,7 +232,8 @@ function requireCount({ op, count }: DataRequest, found: number): void {
   throw badRequest(`${op} says that it has ${count} ${rows}; its columns have ${found}`)
 }
 
-function requireOps({ bytes }: WireColumn, count: number, withPayloads: boolean): Uint8Array {
+/** @returns one for all where they store in the same way: a batch of one kind takes a shorter way */
+function requireOps({ bytes }: WireColumn, count: number, withPayloads: boolean): Uint8Array | WriteOp {
   requireLength(bytes, 'ops', count, `${count} u8 kinds of write`)
   for (const op of bytes) {
     if (op > WriteOp.deletePair)
@@ -240,8 +241,11 @@ function requireOps({ bytes }: WireColumn, count: number, withPayloads: boolean)
     if (!withPayloads && op !== WriteOp.deleteKey)
       throw badRequest('a write needs a column "payloads" unless all of it is deleteKey')
   }
-  return bytes
+  const common = STORING.find((op) => op === bytes[0])
+  return common !== undefined && bytes.every((op) => op === common) ? common : bytes
 }
+
+const STORING = [WriteOp.insert, WriteOp.insertIfAbsent, WriteOp.replace]
 
 /** One row a range. */
 function requireRows(rows: Column | undefined, name: string, ranges: number): void {

@@ -41,13 +41,12 @@ export class WarmDevice {
   async warmUp(stop?: AbortSignal): Promise<void> {
     if (!this.isNeeded) return
     const end = performance.now() + WARM_UP_MS
-    let before = this.#work()
-    while (performance.now() < end && !stop?.aborted) {
-      const next = this.#work()
-      await before
-      before = next
+    const isOver = () => performance.now() >= end || stop?.aborted === true
+    const workOn = async () => {
+      do await this.#work()
+      while (!isOver())
     }
-    await before
+    await Promise.all([workOn(), workOn()])
   }
 
   /** Keeps it so; to be called before each run. */
