@@ -75,6 +75,7 @@ export {
   avg,
   coalesce,
   col,
+  concat,
   constant,
   count,
   max,

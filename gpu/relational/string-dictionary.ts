@@ -16,6 +16,9 @@ export interface MergedStrings {
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 const encoder = new TextEncoder()
 
+/** Bytes of strings that are decoded at once. */
+const DECODED_BYTES = 2 ** 14
+
 /**
  * The different strings of a column, ascending by their UTF-8 bytes, so that the order of numbers is that of strings. It does not change: a column that gets
  * new ones gets another list.
@@ -37,6 +40,22 @@ export class StringDictionary implements CutColumn {
   /** The string with a number below `size`. */
   at(code: number): string {
     return decoder.decode(this.#bytesAt(code))
+  }
+
+  /** All strings in their order. Many are decoded at once, which takes a fraction of the time. */
+  *texts(): Generator<string> {
+    for (let first = 0; first < this.size; ) {
+      const start = this.offsets[first]
+      let end = first + 1
+      while (end < this.size && this.offsets[end + 1] - start <= DECODED_BYTES) end++
+      const text = decoder.decode(this.bytes.subarray(start, this.offsets[end]))
+      const isAscii = text.length === this.offsets[end] - start
+      for (; first < end; first++) {
+        yield isAscii
+          ? text.slice(this.offsets[first] - start, this.offsets[first + 1] - start)
+          : this.at(first)
+      }
+    }
   }
 
   /** UTF-8 bytes of that string. */

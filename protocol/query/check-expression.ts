@@ -9,6 +9,7 @@ import { checkFunction } from './functions.js'
 import { patternTest } from './like.js'
 import { mismatch } from './mismatch.js'
 import { describe, faultAt, type NodeReader } from './node-reader.js'
+import { textCast } from './text-functions.js'
 import {
   ARITHMETIC,
   COMPARISONS,
@@ -176,10 +177,11 @@ function comparison(op: ComparisonOp, reader: NodeReader, pair: Pair, columns: C
 function checkCast(reader: NodeReader, columns: Columns): TypedExpression {
   const value = checkExpression(only(reader), columns)
   const type = columnTypeOf(reader)
-  const free = converted(value, type)
+  const free = type === 'string' ? textCast(value) : converted(value, type)
   if (free !== undefined) return free
   const areNumbers = isNumeric(value.type) && isNumeric(type) && value.type !== 'f32'
-  if (!areNumbers && !(value.type === 'timestamp' && type === 'date')) {
+  const isRead = value.type === 'string' || (value.type === 'timestamp' && type === 'date')
+  if (!areNumbers && !isRead) {
     throw reader.fault(`${value.type} cannot be cast to ${type}; integers can, to any type of number`)
   }
   return { kind: 'convert', args: [value], type, nullable: value.nullable }

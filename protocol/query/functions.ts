@@ -3,6 +3,7 @@ import { DATE_RULES } from './date-functions.js'
 import { called, type FunctionRule, numeric } from './function-rule.js'
 import { mismatch } from './mismatch.js'
 import type { NodeReader } from './node-reader.js'
+import { TEXT_RULES } from './text-functions.js'
 import type { FunctionName, ResultColumn } from './tree.js'
 import type { TypedExpression } from './typed.js'
 import { alike } from './unify.js'
@@ -27,6 +28,7 @@ const RULES: Readonly<Record<FunctionName, FunctionRule>> = {
     },
   },
   ...DATE_RULES,
+  ...TEXT_RULES,
 }
 
 /**

@@ -33,8 +33,12 @@ export type DateFunction = (typeof DATE_FUNCTIONS)[number]
 export const DATE_UNITS = ['year', 'quarter', 'month', 'week', 'day', 'hour', 'minute', 'second'] as const
 export type DateUnit = (typeof DATE_UNITS)[number]
 
+/** Functions of strings. */
+export const TEXT_FUNCTIONS = ['length', 'upper', 'lower', 'substring', '||', 'concat'] as const
+export type TextFunction = (typeof TEXT_FUNCTIONS)[number]
+
 /** Functions of values; `functions.ts` says what each takes and gives. */
-export const FUNCTIONS = ['abs', 'coalesce', ...DATE_FUNCTIONS] as const
+export const FUNCTIONS = ['abs', 'coalesce', ...DATE_FUNCTIONS, ...TEXT_FUNCTIONS] as const
 export type FunctionName = (typeof FUNCTIONS)[number]
 
 /**

@@ -28,7 +28,8 @@ export type TypedExpression = { readonly type: ColumnType; readonly nullable: bo
   | { readonly kind: 'arithmetic'; readonly op: ArithmeticOp; readonly args: Pair }
   | { readonly kind: 'comparison'; readonly op: ComparisonOp; readonly args: Pair }
   | { readonly kind: 'and' | 'or'; readonly args: Pair }
-  | { readonly kind: 'not' | 'isNull' | 'convert'; readonly args: Single }
+  | { readonly kind: 'not' | 'isNull'; readonly args: Single }
+  | { readonly kind: 'convert'; readonly args: Single }
   /** Patterns of `like` are those of `like.ts`, and none that another kind would do for. */
   | { readonly kind: 'match'; readonly match: MatchKind; readonly text: string; readonly args: Single }
   /** A function that is no other expression; nothing but its name and its arguments says what it gives. */

@@ -178,6 +178,32 @@ export class Value {
     return this.#call('addMicroseconds', microseconds)
   }
 
+  /** In characters. */
+  length(): Value {
+    return this.#call('length')
+  }
+
+  /**
+   * @param from the first character's place: 1 is the first of all, and -1 the last
+   * @param length in characters; all that are left if it is not given
+   */
+  substring(from: number, length?: number): Value {
+    return length === undefined ? this.#call('substring', from) : this.#call('substring', from, length)
+  }
+
+  upper(): Value {
+    return this.#call('upper')
+  }
+
+  lower(): Value {
+    return this.#call('lower')
+  }
+
+  /** This string and others behind it; null where one of them is, which they are not for `concat`. */
+  append(...others: readonly Operand[]): Value {
+    return this.#call('||', ...others)
+  }
+
   /**
    * Matches a pattern, in which `%` is any characters, and `_` any one.
    * @param escaping a character that has the one behind it mean itself
@@ -227,6 +253,11 @@ export function or(...conditions: readonly Operand[]): Value {
 /** The first of these that is not null; null where all are. */
 export function coalesce(...values: readonly Operand[]): Value {
   return new Value({ op: 'coalesce', args: values.map(expressionOf) })
+}
+
+/** Strings one behind the other, without those that are null. */
+export function concat(...strings: readonly Operand[]): Value {
+  return new Value({ op: 'concat', args: strings.map(expressionOf) })
 }
 
 /** The value of the first condition that is true; null where none is and nothing is said for that. */

@@ -23,10 +23,14 @@ import {
 import { constantBits } from './ordered-numbers.js'
 import { type FunctionBody, RowText } from './row-text.js'
 import type { FaultyColumn, RowColumn, RowValue } from './row-value.js'
+import { textResult } from './text-code.js'
+import { ofTextsIn, stringsOf, type TextExpression, type TextTable, textTable } from './text-tables.js'
 import type { ValueSet } from './value-sets.js'
 import { within } from './within.js'
 
 const NO_STRINGS = dictionaryOf([])
+/** Booleans as strings, whose numbers are their words. */
+const TRUTHS = dictionaryOf(['false', 'true'])
 
 /**
  * WGSL statements that compute expressions over one row of a table, and what they read. The text depends on the shape of the expressions and of the columns
@@ -106,6 +110,8 @@ export class RowCode extends RowText {
       const value = this.column(column)
       return dictionary === undefined ? value : this.recoded(value, dictionary)
     }
+    const ofTexts = ofTextsIn(expression)
+    if (ofTexts !== undefined) return this.#ofTexts(ofTexts, dictionary)
     switch (expression.kind) {
       case 'column':
       case 'constant':
@@ -138,6 +144,7 @@ export class RowCode extends RowText {
         return this.lookUp(value, 'tables', this.table(table))
       }
       case 'convert':
+        if (expression.type === 'string') return this.recoded(this.#truthText(expression), dictionary!)
         return conversion(this, this.value(expression.args[0]), expression.type)
       case 'call':
         return calledFunction(
@@ -175,8 +182,30 @@ export class RowCode extends RowText {
     if (expression.kind === 'constant') {
       return typeof expression.value === 'string' ? dictionaryOf([expression.value]) : NO_STRINGS
     }
+    const ofTexts = ofTextsIn(expression)
+    if (ofTexts !== undefined) return this.#textTable(ofTexts).dictionary!
+    if (expression.kind === 'convert') return TRUTHS
     const values = expression.kind === 'choose' ? expression.args.slice(1) : argumentsOf(expression)
     return values.map((value) => this.#dictionary(value)).reduce(unitedDictionary, NO_STRINGS)
+  }
+
+  #textTable(expression: TextExpression): TextTable {
+    return textTable(
+      expression,
+      stringsOf(expression).map((string) => this.#dictionary(string)),
+    )
+  }
+
+  /** What a function makes of the strings of the row. */
+  #ofTexts(expression: TextExpression, dictionary: StringDictionary | undefined): RowValue {
+    const values = stringsOf(expression).map((string) => this.value(string))
+    const result = textResult(this, expression, this.#textTable(expression), values)
+    return dictionary === undefined ? result : this.recoded(result, dictionary)
+  }
+
+  /** A boolean as a string. */
+  #truthText({ args: [truth] }: Extract<TypedExpression, { kind: 'convert' }>): RowValue {
+    return { ...this.value(truth), type: 'string', dictionary: TRUTHS }
   }
 
   #constant(expression: TypedExpression, dictionary: StringDictionary | undefined): RowValue {

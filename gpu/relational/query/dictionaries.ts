@@ -47,7 +47,7 @@ export function codeOf(dictionary: StringDictionary, text: string): number | und
 }
 
 /** What is made of two dictionaries, once: queries over the same columns come again. */
-function keptOfTwo<T>(make: (one: StringDictionary, other: StringDictionary) => T): typeof make {
+export function keptOfTwo<T>(make: (one: StringDictionary, other: StringDictionary) => T): typeof make {
   const kept = new WeakMap<StringDictionary, WeakMap<StringDictionary, T>>()
   return (one, other) => {
     const ofOne = getOrInsert(kept, one, () => new WeakMap())
@@ -78,6 +78,10 @@ export function matchTable(dictionary: StringDictionary, match: MatchKind, text:
     return table
   }
   const isFound = finderOf(match, text)
-  for (let code = 0; code < dictionary.size; code++) if (isFound(dictionary.at(code))) set(code)
+  let code = 0
+  for (const string of dictionary.texts()) {
+    if (isFound(string)) set(code)
+    code++
+  }
   return table
 }
