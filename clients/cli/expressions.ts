@@ -1,5 +1,5 @@
 import { badRequest } from '../../protocol/errors.js'
-import { isMap } from '../../protocol/query/node-reader.js'
+import { isMap } from '../../protocol/is-map.js'
 import type { Expression } from '../../protocol/query/tree.js'
 
 /** An option that must be given, as JSON. */

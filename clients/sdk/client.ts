@@ -1,7 +1,7 @@
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import type { Sections } from '../../protocol/frame.js'
-import { packQuery } from '../../protocol/query/constant-lists.js'
 import type { QueryExplanation } from '../../protocol/query/explanation.js'
+import { packQuery } from '../../protocol/query/pack-query.js'
 import { parseColumns, type RelationDefinition, type RelationInfo } from '../../protocol/relation.js'
 import type { AppendedRows } from '../../protocol/relation-batch.js'
 import type { BackupInfo, ReplyFields, SnapshotInfo } from '../../protocol/replies.js'

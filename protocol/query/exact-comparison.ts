@@ -1,4 +1,5 @@
-import { type Constant, INTEGER_RANGES } from './constants.js'
+import type { Constant } from './constants.js'
+import { INTEGER_RANGES } from './integer-ranges.js'
 import type { ComparisonOp } from './tree.js'
 import type { Pair, TypedExpression } from './typed.js'
 import { haveCommonInteger, isInteger } from './value-types.js'

@@ -1,4 +1,5 @@
 import { badRequest, type WarpdexError } from '../errors.js'
+import { isMap } from '../is-map.js'
 import { LIMITS } from '../limits.js'
 import type { ConstantList } from './constant-lists.js'
 
@@ -128,10 +129,6 @@ export class NodeReader {
   fault(message: string): WarpdexError {
     return faultAt(this.path, message)
   }
-}
-
-export function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** A value as messages quote it. */

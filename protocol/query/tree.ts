@@ -58,7 +58,7 @@ export type Expression =
   | {
       readonly op: 'in'
       readonly args: readonly Expression[]
-      /** Numbers of lists of further constants, which travel as columns (`constant-lists.ts`). */
+      /** Numbers of lists of further constants, which travel as columns (`pack-query.ts`). */
       readonly lists?: readonly number[] | undefined
     }
   | { readonly op: 'not' | 'isNull'; readonly args: readonly [Expression] }

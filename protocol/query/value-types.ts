@@ -5,7 +5,8 @@ import {
   decimalShape,
   decimalType,
 } from '../column-types.js'
-import { constantAs, digitsOf, INTEGER_RANGES } from './constants.js'
+import { constantAs, digitsOf } from './constants.js'
+import { INTEGER_RANGES } from './integer-ranges.js'
 import type { TypedExpression } from './typed.js'
 
 /** Types to which values of a type go without loss, or, for floats, with no more than rounding. */

@@ -1,7 +1,7 @@
 import { WarpdexError } from '../../../protocol/errors.js'
 import { decodeBatch, type PlacedBatch } from '../../../protocol/query/batch-section.js'
-import { packQuery } from '../../../protocol/query/constant-lists.js'
 import type { KeptRelation } from '../../../protocol/query/keep.js'
+import { packQuery } from '../../../protocol/query/pack-query.js'
 import { type CallOptions, checkName, checkOptions, NUMBER, UNBOUNDED } from '../call-options.js'
 import type { Connection } from '../connection.js'
 import type { Reply } from '../reply.js'

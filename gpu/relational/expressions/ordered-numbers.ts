@@ -1,5 +1,5 @@
 import { type ColumnType, columnWords, storageOf } from '../../../protocol/column-types.js'
-import { INTEGER_RANGES } from '../../../protocol/query/constants.js'
+import { INTEGER_RANGES } from '../../../protocol/query/integer-ranges.js'
 
 /** Where floats lie in their order as unsigned numbers, as `ordered-float.wesl` has it: the greatest is NaN. */
 export interface FloatOrder {

@@ -1,6 +1,6 @@
 import { type ColumnType, decimalShape, storageOf } from '../../../protocol/column-types.js'
 import { WarpdexError } from '../../../protocol/errors.js'
-import { INTEGER_RANGES } from '../../../protocol/query/constants.js'
+import { INTEGER_RANGES } from '../../../protocol/query/integer-ranges.js'
 import type { ConstantValue, TypedExpression } from '../../../protocol/query/typed.js'
 import { parseText } from '../../../protocol/value-texts.js'
 

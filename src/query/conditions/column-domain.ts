@@ -10,7 +10,7 @@ import { codeOf, prefixRange } from '../../../gpu/relational/query/dictionaries.
 import type { ValueSet } from '../../../gpu/relational/selection/selection-types.js'
 import type { StringDictionary } from '../../../gpu/relational/string-dictionary.js'
 import { type ColumnType, storageOf } from '../../../protocol/column-types.js'
-import { INTEGER_RANGES } from '../../../protocol/query/constants.js'
+import { INTEGER_RANGES } from '../../../protocol/query/integer-ranges.js'
 import type { ComparisonOp } from '../../../protocol/query/tree.js'
 import type { ConstantValue } from '../../../protocol/query/typed.js'
 

@@ -84,7 +84,11 @@ t.test('strings are cast to what they are in DuckDB', async (t) => {
     })
   }
   // Those of rows that are not chosen do not matter.
-  const value = col('mixed').eq('x').or(col('mixed').eq('1e40')).not().and(col('mixed').as('i64').gt(2)).expression
+  const value = col('mixed')
+    .eq('x')
+    .or(col('mixed').eq('1e40'))
+    .not()
+    .and(col('mixed').as('i64').gt(2)).expression
   const rows =
     "select * from r where mixed not in ('x', '1e40') and case when mixed not in ('x', '1e40') then mixed::bigint end > 2"
   await bed.same(t, 'where they can be', { op: 'where', input: R, condition: value }, rows)

@@ -1,4 +1,4 @@
-import { INTEGER_RANGES } from '../../../../protocol/query/constants.js'
+import { INTEGER_RANGES } from '../../../../protocol/query/integer-ranges.js'
 import type { TypedExpression } from '../../../../protocol/query/typed.js'
 import type { Cell } from '../host-relation.js'
 

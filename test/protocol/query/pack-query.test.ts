@@ -4,7 +4,7 @@ import { decodeFrame, encodeFrame, type Section } from '../../../protocol/frame.
 import { LIMITS } from '../../../protocol/limits.js'
 import { type ControlRequest, parseControlRequest } from '../../../protocol/messages.js'
 import { checkQuery } from '../../../protocol/query/check-query.js'
-import { packQuery } from '../../../protocol/query/constant-lists.js'
+import { packQuery } from '../../../protocol/query/pack-query.js'
 import { argumentsOf, type TypedExpression } from '../../../protocol/query/typed.js'
 
 const COLUMNS = [
