@@ -226,7 +226,12 @@ export class Value {
 
   #matching(op: MatchKind, text: string, escaping?: string): Value {
     if (typeof text !== 'string') throw badRequest(`${op} takes a text, not ${shown(text)}`)
-    return new Value({ op, args: [this.expression], text, escape: escaping })
+    return new Value({
+      op,
+      args: [this.expression],
+      text,
+      ...(escaping !== undefined && { escape: escaping }),
+    })
   }
 }
 
