@@ -82,8 +82,10 @@ export {
   min,
   type Operand,
   or,
+  stddev,
   sum,
   Value,
+  variance,
   when,
 } from './query/value.js'
 export type { RangeEntry, Ranges, RangesOptions, RangesPage } from './range-scan.js'

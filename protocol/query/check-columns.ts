@@ -4,7 +4,7 @@ import { checkExpression } from './check-expression.js'
 import type { NodeReader } from './node-reader.js'
 import { AGGREGATES, type AggregateFunction, type ResultColumn } from './tree.js'
 import type { TypedAggregate, TypedExpression, TypedNode } from './typed.js'
-import { isNumeric } from './value-types.js'
+import { converted, isNumeric } from './value-types.js'
 
 /** A list of named expressions: their columns, and what computes them. */
 export function checkNamed(
@@ -35,17 +35,29 @@ export function checkGroups(reader: NodeReader, input: TypedNode): TypedNode {
     .map((item): TypedAggregate => {
       const name = columnName(item)
       const fn = item.choice('function', AGGREGATES)
-      const value = item.has('value') ? checkExpression(item.child('value'), input.columns) : undefined
+      const given = item.has('value') ? checkExpression(item.child('value'), input.columns) : undefined
+      const value = given && aggregated(fn, given)
       if (value === undefined && fn !== 'count') throw item.fault(`"${fn}" needs a "value"`)
       const type = aggregateType(fn, value?.type)
-      if (type === undefined) throw item.fault(`there is no ${fn} of ${value?.type}`)
+      if (type === undefined) throw item.fault(`there is no ${fn} of ${given?.type}`)
       item.finish()
       // No group is empty, but for that of all rows.
-      const nullable = fn !== 'count' && (!isGrouped || value?.nullable === true)
+      const nullable = fn !== 'count' && (!isGrouped || value?.nullable === true || isSpread(fn))
       columns.push({ name, type, nullable })
       return { function: fn, value }
     })
   return { op: 'groupBy', input, keys: keys.values, aggregates, columns, path: reader.path }
+}
+
+/** Of a sample: there is none of a single value. */
+function isSpread(fn: AggregateFunction): boolean {
+  return fn === 'stddev' || fn === 'variance'
+}
+
+/** What an aggregate takes of its value: averages of floats and spreads are made of doubles. */
+function aggregated(fn: AggregateFunction, value: TypedExpression): TypedExpression {
+  const isDouble = isSpread(fn) || (fn === 'avg' && value.type === 'f32')
+  return (isDouble && isNumeric(value.type) && converted(value, 'f64')) || value
 }
 
 /** The type of an aggregate over values of a type; undefined where there is none. */
@@ -54,10 +66,9 @@ function aggregateType(fn: AggregateFunction, type: ColumnType | undefined): Col
   if (type === undefined) return undefined
   if (fn === 'min' || fn === 'max') return type
   if (!isNumeric(type)) return undefined
+  if (fn !== 'sum') return 'f64'
   const decimal = decimalShape(type)
-  if (decimal !== undefined) return fn === 'sum' ? decimalType(SUM_DIGITS, decimal.scale) : undefined
-  if (type === 'f64') return undefined
-  if (fn === 'avg') return 'f32'
+  if (decimal !== undefined) return decimalType(SUM_DIGITS, decimal.scale)
   return type === 'u32' ? 'u64' : type === 'i32' ? 'i64' : type
 }
 

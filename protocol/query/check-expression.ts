@@ -1,4 +1,3 @@
-import type { ColumnType } from '../column-types.js'
 import { LIMITS } from '../limits.js'
 import { constantsOf, listLength } from './constant-lists.js'
 import { type Constant, columnTypeOf, constantOf, nullOf, text as textConstant } from './constants.js'
@@ -12,6 +11,7 @@ import { describe, faultAt, type NodeReader } from './node-reader.js'
 import { textCast } from './text-functions.js'
 import {
   ARITHMETIC,
+  type ArithmeticOp,
   COMPARISONS,
   type ComparisonOp,
   FUNCTIONS,
@@ -22,7 +22,7 @@ import {
 } from './tree.js'
 import { hasNulls, type Pair, type TypedExpression } from './typed.js'
 import { alike, unified } from './unify.js'
-import { converted, isNumeric } from './value-types.js'
+import { commonType, converted, isNumeric, wideType } from './value-types.js'
 
 const OTHER_OPS = ['and', 'or', 'in', 'not', 'isNull', 'cast', 'case'] as const
 const EXPRESSION_OPS = [...ARITHMETIC, ...COMPARISONS, ...MATCHES, ...FUNCTIONS, ...OTHER_OPS]
@@ -95,15 +95,7 @@ function checkForm(reader: NodeReader, columns: Columns): TypedExpression {
     case '*':
     case '/': {
       const pair = pairOf(reader, columns)
-      const own = dateArithmetic(op, pair) ?? decimalArithmetic(reader, op, pair)
-      if (own !== undefined) return own
-      const args = unified(reader, pair, columns)
-      const { type } = args[0]
-      if (!isNumeric(type)) throw reader.fault(`"${op}" needs numbers, not ${type}`)
-      const operand = wideType(type)
-      const wide: Pair = [converted(args[0], operand)!, converted(args[1], operand)!]
-      const nullable = op === '/' || hasNulls(wide)
-      return { kind: 'arithmetic', op, args: wide, type: op === '/' ? 'f32' : operand, nullable }
+      return op === '/' ? quotient(reader, pair, columns) : arithmetic(op, reader, pair, columns)
     }
     default:
       if (isFunction(op)) return checkFunction(reader, op, columns, checkExpression)
@@ -139,6 +131,31 @@ function only(reader: NodeReader): NodeReader {
 function pairOf(reader: NodeReader, columns: Columns): Pair {
   const [left, right] = reader.children('args', 2, 2)
   return [checkExpression(left!, columns), checkExpression(right!, columns)]
+}
+
+function arithmetic(
+  op: Exclude<ArithmeticOp, '/'>,
+  reader: NodeReader,
+  pair: Pair,
+  columns: Columns,
+): TypedExpression {
+  const own = dateArithmetic(op, pair) ?? decimalArithmetic(reader, op, pair)
+  if (own !== undefined) return own
+  const args = unified(reader, pair, columns)
+  const type = wideType(args[0].type)
+  if (!isNumeric(type)) throw reader.fault(`"${op}" needs numbers, not ${type}`)
+  const wide: Pair = [converted(args[0], type)!, converted(args[1], type)!]
+  return { kind: 'arithmetic', op, args: wide, type, nullable: hasNulls(wide) }
+}
+
+/** Of floats: what meets as `f32` is divided as such, all else as `f64`. */
+function quotient(reader: NodeReader, pair: Pair, columns: Columns): TypedExpression {
+  const type = commonType(pair) === 'f32' ? 'f32' : 'f64'
+  const [left, right] = pair.map((value) => (isNumeric(value.type) ? converted(value, type) : undefined))
+  if (left !== undefined && right !== undefined) {
+    return { kind: 'arithmetic', op: '/', args: [left, right], type, nullable: true }
+  }
+  throw reader.fault(`"/" needs numbers, not ${pair[0].type} and ${pair[1].type}${mismatch(pair, columns)}`)
 }
 
 function checkIn(reader: NodeReader, columns: Columns): TypedExpression {
@@ -179,10 +196,10 @@ function checkCast(reader: NodeReader, columns: Columns): TypedExpression {
   const type = columnTypeOf(reader)
   const free = type === 'string' ? textCast(value) : converted(value, type)
   if (free !== undefined) return free
-  const areNumbers = isNumeric(value.type) && isNumeric(type) && value.type !== 'f32'
+  const areNumbers = isNumeric(value.type) && isNumeric(type)
   const isRead = value.type === 'string' || (value.type === 'timestamp' && type === 'date')
   if (!areNumbers && !isRead) {
-    throw reader.fault(`${value.type} cannot be cast to ${type}; integers can, to any type of number`)
+    throw reader.fault(`${value.type} cannot be cast to ${type}; numbers can, to any type of number`)
   }
   return { kind: 'convert', args: [value], type, nullable: value.nullable }
 }
@@ -222,9 +239,4 @@ function balanced(kind: 'and' | 'or', conditions: readonly TypedExpression[]): T
   const middle = conditions.length >> 1
   const args: Pair = [balanced(kind, conditions.slice(0, middle)), balanced(kind, conditions.slice(middle))]
   return { kind, args, type: 'boolean', nullable: hasNulls(args) }
-}
-
-/** The type that integers of a type are added, multiplied and divided in. */
-function wideType(type: ColumnType): ColumnType {
-  return type === 'u32' || type === 'i32' ? 'i64' : type
 }

@@ -1,4 +1,10 @@
-import { type ColumnType, type DecimalShape, parseColumnType, TYPE_NAMES } from '../column-types.js'
+import {
+  type ColumnType,
+  type DecimalShape,
+  decimalShape,
+  parseColumnType,
+  TYPE_NAMES,
+} from '../column-types.js'
 import { formatText, hasTexts, parseText } from '../value-texts.js'
 import { DIGITS, INTEGER_RANGES } from './integer-ranges.js'
 import { describe, type NodeReader } from './node-reader.js'
@@ -46,9 +52,9 @@ function freeConstant(value: unknown, type: ColumnType | undefined): Constant | 
 /** A number that takes the type of what it meets unless it has one. */
 export function freeNumber(value: number, type?: ColumnType): Constant {
   if (Number.isSafeInteger(value)) return integer(BigInt(value))
-  if (type === 'f64') return double(value)
-  if (type !== undefined || !Number.isFinite(value)) return fraction(value)
-  const constant: Constant = { ...fraction(value), exact: value }
+  if (type === 'f32') return fraction(value)
+  if (type === 'f64' || !Number.isFinite(value)) return double(value)
+  const constant: Constant = { ...double(value), isFree: true }
   return Number.isInteger(value) ? { ...constant, isInexact: true } : constant
 }
 
@@ -71,6 +77,18 @@ export function roundedToFloat(value: bigint): number {
   return value < 0n ? -rounded : rounded
 }
 
+/** The `f32` that is nearest to a decimal. */
+function floatOf(value: bigint, { scale }: DecimalShape): number {
+  const power = 10n ** BigInt(scale)
+  const shifted = (value < 0n ? -value : value) << FLOAT_SHIFT
+  const whole = shifted / power
+  const magnitude = roundedToFloat(whole * power === shifted ? whole : whole | 1n) / 2 ** Number(FLOAT_SHIFT)
+  return value < 0n ? -magnitude : magnitude
+}
+
+/** Bits behind the point that leave more than those of a float of the smallest decimal. */
+const FLOAT_SHIFT = 128n
+
 function fraction(value: number): Constant {
   return { kind: 'constant', value: Math.fround(value), type: 'f32', nullable: false }
 }
@@ -89,7 +107,14 @@ export function constantAs(constant: Constant, type: ColumnType): Constant | und
   if (value === null) return nullOf(type)
   if (constant.type === type) return constant
   if (typeof value === 'boolean') return undefined
-  if (type === 'f64' && typeof value === 'number') return double(constant.exact ?? value)
+  if (typeof value === 'number' && type === 'f64') return double(value)
+  if (typeof value === 'number' && type === 'f32') {
+    return constant.isFree || !Number.isFinite(value) ? fraction(value) : undefined
+  }
+  const shape = decimalShape(constant.type)
+  if (typeof value === 'bigint' && shape !== undefined && (type === 'f32' || type === 'f64')) {
+    return type === 'f64' ? double(Number(formatText(value, constant.type))) : fraction(floatOf(value, shape))
+  }
   const digits = textOf(constant)
   if (hasTexts(type)) return digits === undefined ? undefined : storedAs(parseText(digits, type), type)
   if (typeof value !== 'bigint' || hasTexts(constant.type)) return undefined
@@ -104,10 +129,10 @@ function storedAs(value: bigint | undefined, type: ColumnType): Constant | undef
 }
 
 /** What a constant is as a text of a date, a timestamp or a decimal: of a number all of its digits; undefined where these are not known. */
-function textOf({ value, type, exact, isInexact }: Constant): string | undefined {
+function textOf({ value, type, isFree, isInexact }: Constant): string | undefined {
   if (typeof value === 'string') return value
   if (typeof value === 'bigint') return hasTexts(type) ? formatText(value, type) : String(value)
-  return exact === undefined || isInexact ? undefined : String(exact)
+  return isFree && !isInexact ? String(value) : undefined
 }
 
 /** The digits that a constant has, if it is a number that is known exactly. */

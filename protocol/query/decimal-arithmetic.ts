@@ -8,18 +8,17 @@ import { commonType, converted, shapeOf } from './value-types.js'
  * Arithmetic of decimals, also with integers and constants, in the types that DuckDB gives it: a sum has a digit more than its operands, a product the digits of
  * both, and neither more than 18, past which the query fails.
  * @returns undefined where neither side is a decimal, or one is a float
- * @throws WarpdexError `BAD_REQUEST` for what decimals have not
+ * @throws WarpdexError `BAD_REQUEST` where decimals have too few digits
  */
 export function decimalArithmetic(
   reader: NodeReader,
-  op: ArithmeticOp,
+  op: Exclude<ArithmeticOp, '/'>,
   pair: Pair,
 ): TypedExpression | undefined {
   const shapes = pair.map(shapeOf)
   const [left, right] = shapes
   if (!pair.some(({ type }) => decimalShape(type) !== undefined) || left === undefined || right === undefined)
     return undefined
-  if (op === '/') throw reader.fault('decimals are not divided; multiply by a decimal such as 0.01')
   if (op === '*') return product(reader, pair, [left, right])
   const type = commonType(pair)
   const args = pair.flatMap((value) => (type && converted(value, type)) ?? [])

@@ -58,14 +58,15 @@ function withConstant(
 }
 
 /**
- * The largest integer that is not above a number; undefined for what is none, or is an `f32` by its own type, or may have been rounded into the range
+ * The largest integer that is not above a number; undefined for what is none, or is a float by its own type, or may have been rounded into the range
  * or out of it.
  */
 function floorOf(
-  { value, exact, isInexact }: Constant,
+  { value, isFree, isInexact }: Constant,
   [least, most]: readonly [bigint, bigint],
 ): bigint | undefined {
   if (typeof value === 'bigint') return value
-  const isKnown = exact !== undefined && (!isInexact || exact < Number(least) || exact > Number(most))
-  return isKnown ? BigInt(Math.floor(exact)) : undefined
+  if (typeof value !== 'number' || !isFree) return undefined
+  const isKnown = !isInexact || value < Number(least) || value > Number(most)
+  return isKnown ? BigInt(Math.floor(value)) : undefined
 }

@@ -1,19 +1,15 @@
 import { LIMITS } from '../limits.js'
 import { DATE_RULES } from './date-functions.js'
-import { called, type FunctionRule, numeric } from './function-rule.js'
+import type { FunctionRule } from './function-rule.js'
 import { mismatch } from './mismatch.js'
 import type { NodeReader } from './node-reader.js'
+import { NUMBER_RULES } from './number-functions.js'
 import { TEXT_RULES } from './text-functions.js'
 import type { FunctionName, ResultColumn } from './tree.js'
 import type { TypedExpression } from './typed.js'
 import { alike } from './unify.js'
 
 const RULES: Readonly<Record<FunctionName, FunctionRule>> = {
-  /** In the type of its argument; of the least integer it is a fault. */
-  abs: {
-    takes: [1, 1],
-    check: (call) => called(call, numeric(call, call.args[0]!).type),
-  },
   /** The first argument that is not null. */
   coalesce: {
     takes: [1, LIMITS.queryExpressions],
@@ -27,6 +23,7 @@ const RULES: Readonly<Record<FunctionName, FunctionRule>> = {
       })
     },
   },
+  ...NUMBER_RULES,
   ...DATE_RULES,
   ...TEXT_RULES,
 }

@@ -10,6 +10,10 @@ export type ComparisonOp = (typeof COMPARISONS)[number]
 export const MATCHES = ['startsWith', 'endsWith', 'contains', 'like'] as const
 export type MatchKind = (typeof MATCHES)[number]
 
+/** Functions of numbers: the rest of a division, a quotient without its fraction, and others by their names. */
+export const NUMBER_FUNCTIONS = ['%', '//', 'abs', 'negate', 'round', 'floor', 'ceil'] as const
+export type NumberFunction = (typeof NUMBER_FUNCTIONS)[number]
+
 /** Functions of dates and timestamps that give a number. */
 export const DATE_PARTS = [
   'year',
@@ -38,7 +42,7 @@ export const TEXT_FUNCTIONS = ['length', 'upper', 'lower', 'substring', '||', 'c
 export type TextFunction = (typeof TEXT_FUNCTIONS)[number]
 
 /** Functions of values; `functions.ts` says what each takes and gives. */
-export const FUNCTIONS = ['abs', 'coalesce', ...DATE_FUNCTIONS, ...TEXT_FUNCTIONS] as const
+export const FUNCTIONS = ['coalesce', ...NUMBER_FUNCTIONS, ...DATE_FUNCTIONS, ...TEXT_FUNCTIONS] as const
 export type FunctionName = (typeof FUNCTIONS)[number]
 
 /**
@@ -46,8 +50,8 @@ export type FunctionName = (typeof FUNCTIONS)[number]
  * `and`, `or`, `isNull` and `case`.
  *
  * * A constant takes the type of what it meets, a text also that of a date, a timestamp or a decimal; 64-bit numbers past 2^53 are texts of digits with a `type`.
- * * `+ - *` on integers give `i64`, or `u64` where one side is; what does not fit fails the query. `/` gives `f32`, and null for a divisor
- *   of 0. With an `f32` on either side all give `f32`.
+ * * `+ - *` on integers give `i64`, or `u64` where one side is; what does not fit fails the query. With an `f32` on either side they give `f32`, with an `f64` `f64`.
+ *   `/` gives `f64`, or `f32` where the sides meet as that, and null for a divisor of 0.
  * * `case` gives the value of the first condition that is true, else `otherwise`, null if absent.
  */
 export type Expression =
@@ -82,7 +86,7 @@ export interface NamedExpression {
   readonly value: Expression
 }
 
-export const AGGREGATES = ['count', 'sum', 'min', 'max', 'avg'] as const
+export const AGGREGATES = ['count', 'sum', 'min', 'max', 'avg', 'stddev', 'variance'] as const
 export type AggregateFunction = (typeof AGGREGATES)[number]
 
 export interface Aggregate {

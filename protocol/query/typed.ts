@@ -11,7 +11,7 @@ import type {
   SetOperator,
 } from './tree.js'
 
-/** A constant's value: a bigint for integers, a number for `f32`, null for none. */
+/** A constant's value: a bigint for integers, a number for floats, null for none. */
 export type ConstantValue = bigint | number | string | boolean | null
 
 /** An expression that was checked: columns are numbers in the input, and both sides of an operator have one type. */
@@ -20,10 +20,10 @@ export type TypedExpression = { readonly type: ColumnType; readonly nullable: bo
   | {
       readonly kind: 'constant'
       readonly value: ConstantValue
-      /** It came as a whole number of which digits may be lost, and as nothing but that; as an `f32` it is another. */
+      /** It came as a number that is no integer of 53 bits, and without a type: it takes that of what it meets. */
+      readonly isFree?: true
+      /** It is free, and a whole number of which digits may be lost. */
       readonly isInexact?: true
-      /** What it came as, where it came as a number that is no integer of 53 bits, and without a type; the value is the nearest `f32`. */
-      readonly exact?: number
     }
   | { readonly kind: 'arithmetic'; readonly op: ArithmeticOp; readonly args: Pair }
   | { readonly kind: 'comparison'; readonly op: ComparisonOp; readonly args: Pair }

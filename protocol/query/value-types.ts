@@ -11,10 +11,11 @@ import type { TypedExpression } from './typed.js'
 
 /** Types to which values of a type go without loss, or, for floats, with no more than rounding. */
 const WIDER: Readonly<Partial<Record<ColumnType, readonly ColumnType[]>>> = {
-  u32: ['u64', 'i64', 'f32'],
-  i32: ['i64', 'f32'],
-  u64: ['f32'],
-  i64: ['f32'],
+  u32: ['u64', 'i64', 'f32', 'f64'],
+  i32: ['i64', 'f32', 'f64'],
+  u64: ['f32', 'f64'],
+  i64: ['f32', 'f64'],
+  f32: ['f64'],
 }
 
 /** In the order in which a common type of integers is looked for. */
@@ -24,7 +25,8 @@ const INTEGERS: readonly ColumnType[] = ['u32', 'i32', 'u64', 'i64']
 export function goesWithoutFault(from: ColumnType, to: ColumnType): boolean {
   if (from === to || WIDER[from]?.includes(to) === true) return true
   const [own, other] = [shapeOfType(from), decimalShape(to)]
-  if (own === undefined || other === undefined) return false
+  if (own === undefined) return false
+  if (other === undefined) return isFloat(to)
   return own.scale <= other.scale && own.precision - own.scale <= other.precision - other.scale
 }
 
@@ -42,6 +44,11 @@ export function isNumeric(type: ColumnType): boolean {
 
 export function isInteger(type: ColumnType): boolean {
   return INTEGERS.includes(type)
+}
+
+/** The type that integers of a type are computed in; others stay. */
+export function wideType(type: ColumnType): ColumnType {
+  return type === 'u32' || type === 'i32' ? 'i64' : type
 }
 
 export function isFloat(type: ColumnType): type is 'f32' | 'f64' {

@@ -78,7 +78,7 @@ export class Value {
     return this.#with('*', other)
   }
 
-  /** As `f32`; null where the other is 0. */
+  /** As `f64`, of two `f32` as `f32`; null where the other is 0. */
   over(other: Operand): Value {
     return this.#with('/', other)
   }
@@ -111,8 +111,36 @@ export class Value {
     return this.#matching('contains', text)
   }
 
+  /** The rest of a division, with the sign of this one; null where the other is 0. */
+  modulo(other: Operand): Value {
+    return this.#with('%', other)
+  }
+
+  /** The quotient of integers, towards 0; null where the other is 0. */
+  integerOver(other: Operand): Value {
+    return this.#with('//', other)
+  }
+
   abs(): Value {
-    return this.#call('abs')
+    return new Value({ op: 'abs', args: [this.expression] })
+  }
+
+  /** With the other sign; of integers an `i64`. */
+  negate(): Value {
+    return new Value({ op: 'negate', args: [this.expression] })
+  }
+
+  /** The nearest number with so many digits behind the point (before it, where negative); of two the one that is farther from 0. */
+  round(digits = 0): Value {
+    return new Value({ op: 'round', args: [this.expression, expressionOf(digits)] })
+  }
+
+  floor(): Value {
+    return new Value({ op: 'floor', args: [this.expression] })
+  }
+
+  ceil(): Value {
+    return new Value({ op: 'ceil', args: [this.expression] })
   }
 
   year(): Value {
@@ -220,7 +248,7 @@ export class Value {
     return new Value({ op, args: [this.expression, ...others.map(expressionOf)] })
   }
 
-  #with(op: ArithmeticOp | ComparisonOp, other: Operand): Value {
+  #with(op: ArithmeticOp | ComparisonOp | '%' | '//', other: Operand): Value {
     return new Value({ op, args: [this.expression, expressionOf(other)] })
   }
 
@@ -304,9 +332,19 @@ export function max(value: Value | string): AggregateValue {
   return { function: 'max', value: columnOrValue(value) }
 }
 
-/** As `f32`; a sum and a count give more digits. */
+/** As `f64`. */
 export function avg(value: Value | string): AggregateValue {
   return { function: 'avg', value: columnOrValue(value) }
+}
+
+/** The standard deviation of a sample, as `f64`; null of fewer than two values. */
+export function stddev(value: Value | string): AggregateValue {
+  return { function: 'stddev', value: columnOrValue(value) }
+}
+
+/** The variance of a sample, as `f64`; null of fewer than two values. */
+export function variance(value: Value | string): AggregateValue {
+  return { function: 'variance', value: columnOrValue(value) }
 }
 
 /** A column by its name, or a value. */

@@ -1,6 +1,7 @@
 import type { DateFunction, DatePart, DateUnit } from '../../../protocol/query/tree.js'
+import { conversion } from './conversion.js'
 import type { FunctionCode } from './function-code.js'
-import { arithmetic, conversion, strict } from './operators.js'
+import { arithmetic, strict } from './operators.js'
 import type { RowText } from './row-text.js'
 import type { RowValue } from './row-value.js'
 

@@ -1,4 +1,4 @@
-import { type ColumnType, decimalShape, storageOf } from '../../../protocol/column-types.js'
+import { type ColumnType, columnWords, storageOf } from '../../../protocol/column-types.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { ArithmeticOp, ComparisonOp } from '../../../protocol/query/tree.js'
 import type { RowText } from './row-text.js'
@@ -10,9 +10,8 @@ import type { RowValue } from './row-value.js'
  */
 
 /** Statements that something takes, roughly, which is a function of a library. */
-const MULTIPLICATION = 20
-const DIVISION = 60
-const CONVERSION = 20
+export const MULTIPLICATION = 20
+export const DIVISION = 60
 
 /** The order of a type's values as that of unsigned numbers. */
 export function ordered(code: RowText, value: RowValue): RowValue {
@@ -47,6 +46,7 @@ export function arithmetic(
 ): RowValue {
   if (op === '/') return quotient(code, a, b)
   if (type === 'f32') return floatArithmetic(code, op, a, b)
+  if (type === 'f64') return doubleArithmetic(code, op, a, b)
   const isSigned = storageOf(type) === 'i64'
   if (!isSigned && type !== 'u64') throw new WarpdexError('INTERNAL', `no arithmetic is done in ${type}`)
   const [x, y] = [a.value, b.value]
@@ -71,19 +71,48 @@ function floatArithmetic(code: RowText, op: Exclude<ArithmeticOp, '/'>, a: RowVa
   return strict(code, 'f32', op === '*' ? `${result} ^ ${code.word(0)}` : result, [a, b])
 }
 
-/** Null for a divisor that is 0, whatever is divided. */
-function quotient(code: RowText, a: RowValue, b: RowValue): RowValue {
+const DOUBLE_FUNCTIONS = { '+': 'add_doubles', '-': 'subtract_doubles', '*': 'multiply_doubles' } as const
+
+function doubleArithmetic(code: RowText, op: Exclude<ArithmeticOp, '/'>, a: RowValue, b: RowValue): RowValue {
   code.weigh(DIVISION)
-  const isFloat = a.type === 'f32'
-  const zero = isFloat ? `(${b.value} & 0x7fffffffu) == 0u` : `all(${b.value} == vec2u())`
+  return strict(code, 'f64', `${code.use('double', DOUBLE_FUNCTIONS[op])}(${a.value}, ${b.value})`, [a, b])
+}
+
+/** Of floats. */
+function quotient(code: RowText, a: RowValue, b: RowValue): RowValue {
+  const divide = a.type === 'f32' ? code.use('divide', 'divide_floats') : code.use('double', 'divide_doubles')
+  return divided(code, a.type, [a, b], `${divide}(${a.value}, ${b.value})`)
+}
+
+/**
+ * What is computed of a dividend and a divisor: null where that is 0, whatever is divided.
+ * @param fails whether it is a fault
+ */
+export function divided(
+  code: RowText,
+  type: ColumnType,
+  [a, b]: readonly [RowValue, RowValue],
+  expression: string,
+  fails?: string,
+): RowValue {
+  code.weigh(DIVISION)
+  const zero = isZero(b)
   const some = code.let(b.fault === undefined ? `!(${zero})` : `${b.fault} | !(${zero})`)
-  const divide = code.use('divide', isFloat ? 'divide_floats' : 'divide_integers')
-  const operands = isFloat ? `${a.value}, ${b.value}` : `${a.value}, ${b.value}, ${a.type === 'i64'}`
   const valid = code.let(every([a.valid, b.valid, some])!)
+  const words = columnWords(type)
   const result = code.name()
-  code.emit(`var ${result} = 0u;`, `if (${valid}) { ${result} = ${divide}(${operands}); }`)
-  const faults = anyFault(code, [a.fault, b.fault], valid)
-  return { type: 'f32', words: 1, value: result, valid, fault: faults, dictionary: undefined }
+  code.emit(
+    `var ${result} = ${words === 2 ? 'vec2u()' : '0u'};`,
+    `if (${valid}) { ${result} = ${expression}; }`,
+  )
+  const fault = anyFault(code, [a.fault, b.fault, fails], valid)
+  return { type, words, value: result, valid, fault, dictionary: undefined }
+}
+
+function isZero({ type, words, value }: RowValue): string {
+  if (type === 'f32') return `(${value} & 0x7fffffffu) == 0u`
+  if (type === 'f64') return `all((${value} & vec2u(0xffffffffu, 0x7fffffffu)) == vec2u())`
+  return words === 2 ? `all(${value} == vec2u())` : `${value} == 0u`
 }
 
 /** Both of one type; strings by the numbers of one dictionary, or ranks. */
@@ -188,56 +217,6 @@ export function choice(code: RowText, condition: RowValue, a: RowValue, b: RowVa
         : code.let([open, fault].filter(Boolean).join(' | ')),
     dictionary: a.dictionary,
   })
-}
-
-export function conversion(code: RowText, a: RowValue, type: ColumnType): RowValue {
-  const from = a.type
-  if (type === 'f32') {
-    code.weigh(CONVERSION)
-    const isSigned = from === 'i32' || from === 'i64'
-    const toFloat = code.use('wide', 'integer_to_float')
-    return strict(code, 'f32', `bitcast<u32>(${toFloat}(${extended(code, a)}, ${isSigned}))`, [a])
-  }
-  if (from === 'timestamp' && type === 'date') {
-    return strict(code, type, `${code.use('dates', 'date_of')}(${a.value})`, [a])
-  }
-  const wide = code.let(extended(code, a))
-  const factor = factorBetween(from, type)
-  if (factor !== undefined) return scaled(code, { ...a, value: wide }, type, factor)
-  const isNegative = () => `${code.use('wide', 'is_negative')}(${wide})`
-  if (type === 'u32') return strict(code, type, `${wide}.x`, [a], `${wide}.y != 0u`)
-  if (storageOf(type) === 'i32') {
-    const isOther = `${wide}.y != select(0u, 0xffffffffu, (${wide}.x & 0x80000000u) != 0u)`
-    return strict(code, type, `${wide}.x`, [a], from === 'u64' ? `${isNegative()} | (${isOther})` : isOther)
-  }
-  const isChecked = from === 'u64' || (type === 'u64' && from !== 'u32')
-  return strict(code, type, wide, [a], isChecked ? isNegative() : undefined)
-}
-
-const DAY_MICROSECONDS = 86_400_000_000n
-
-/** What a value is multiplied by where one type counts in smaller units than the other; undefined where both do in the same. */
-function factorBetween(from: ColumnType, to: ColumnType): bigint | undefined {
-  if (from === 'date' && to === 'timestamp') return DAY_MICROSECONDS
-  const shape = decimalShape(to)
-  return shape && 10n ** BigInt(shape.scale - (decimalShape(from)?.scale ?? 0))
-}
-
-/** An integer of two words, multiplied. What is past 64 bits is a fault. */
-function scaled(code: RowText, a: RowValue, type: ColumnType, factor: bigint): RowValue {
-  const isTooLarge = a.type === 'u64' ? `${code.use('wide', 'is_negative')}(${a.value})` : undefined
-  if (factor === 1n) return strict(code, type, a.value, [a], isTooLarge)
-  code.weigh(MULTIPLICATION)
-  const multiply = code.use('wide', 'multiply_signed')
-  const product = code.let(`${multiply}(${a.value}, ${code.constant(factor, 2).value})`)
-  const overflows = [isTooLarge, `${product}.overflow`].filter((bool) => bool !== undefined)
-  return strict(code, type, `${product}.value`, [a], overflows.join(' | '))
-}
-
-/** WGSL of an integer as two words. */
-function extended(code: RowText, { type, words, value }: RowValue): string {
-  if (words === 2) return value
-  return storageOf(type) === 'i32' ? `${code.use('values', 'extended')}(${value})` : `vec2u(${value}, 0u)`
 }
 
 /** A value that is null or a fault where those that it follows from are, and a fault where something else is true. */

@@ -7,19 +7,10 @@ import type { QueryColumn } from '../query/query-column.js'
 import type { TableColumn } from '../query/table.js'
 import type { StringDictionary } from '../string-dictionary.js'
 import { type ComparedList, comparedLists, intervalsOf } from './compared-lists.js'
+import { conversion } from './conversion.js'
 import { ExpressionNumbers } from './expression-numbers.js'
 import { calledFunction } from './functions.js'
-import {
-  arithmetic,
-  choice,
-  comparison,
-  conversion,
-  isNull,
-  logic,
-  negation,
-  strict,
-  truth,
-} from './operators.js'
+import { arithmetic, choice, comparison, isNull, logic, negation, strict, truth } from './operators.js'
 import { constantBits } from './ordered-numbers.js'
 import { type FunctionBody, RowText } from './row-text.js'
 import type { FaultyColumn, RowColumn, RowValue } from './row-value.js'

@@ -9,25 +9,31 @@ import type { RowValue } from '../expressions/row-value.js'
 import type { StringDictionary } from '../string-dictionary.js'
 
 /**
- * How words of a state take rows in: as a number of them, a sum of two or three words or of floats, or as the largest number of one or two words. A minimum is
- * the largest complement, so that zeros are the state of no rows.
+ * How words of a state take rows in: as a number of them, a sum of two or three words, of floats or of doubles, or as the largest number of one or two words. A
+ * minimum is the largest complement, so that zeros are the state of no rows.
  */
-export type Accumulation = 'count' | 'wide' | 'long' | 'floats' | 'most' | 'wideMost'
+export type Accumulation = 'count' | 'wide' | 'long' | 'floats' | 'doubles' | 'most' | 'wideMost'
+
+const ATOMIC: readonly Accumulation[] = ['count', 'wide', 'long', 'most']
 
 /** The words that each takes, and the WGSL that makes one of two. */
 export const ACCUMULATIONS: Readonly<
   Record<
     Accumulation,
-    { readonly words: 1 | 2 | 3; readonly add: (code: RowCode, a: string, b: string) => string }
+    { readonly words: 1 | 2 | 3 | 4; readonly add: (code: RowCode, a: string, b: string) => string }
   >
 > = {
   count: { words: 1, add: (_, a, b) => `${a} + ${b}` },
   most: { words: 1, add: (_, a, b) => `max(${a}, ${b})` },
   wide: { words: 2, add: (code, a, b) => `${code.use('wide', 'add_wide')}(${a}, ${b})` },
   floats: { words: 2, add: (code, a, b) => `${code.use('sums', 'add_floats')}(${a}, ${b})` },
+  doubles: { words: 4, add: (code, a, b) => `${code.use('doubleSums', 'add_double_pairs')}(${a}, ${b})` },
   wideMost: { words: 2, add: (code, a, b) => `${code.use('sums', 'max_wide')}(${a}, ${b})` },
   long: { words: 3, add: (code, a, b) => `${code.use('sums', 'add_long')}(${a}, ${b})` },
 }
+
+/** Statements that a sum of pairs of doubles takes, roughly. */
+const DOUBLE_SUM = 300
 
 /** Words of a state. */
 export interface Accumulator {
@@ -58,6 +64,8 @@ export interface AggregateState {
   readonly count: Accumulator
   /** Their sum or extreme. */
   readonly result: Accumulator
+  /** The sum of their squares, where that is needed. */
+  readonly squares: Accumulator | undefined
 }
 
 /** The first word of every state counts its rows. */
@@ -89,7 +97,7 @@ export class AggregateStates {
 
   /** Whether atomic operations on words can accumulate all of it. */
   get isAtomic(): boolean {
-    return this.#accumulators.every(({ kind }) => kind !== 'floats' && kind !== 'wideMost')
+    return this.#accumulators.every(({ kind }) => ATOMIC.includes(kind))
   }
 
   /**
@@ -106,7 +114,13 @@ export class AggregateStates {
   }
 
   #stateOf({ function: fn, value: expression }: TypedAggregate, code: RowCode, hasKeys: boolean) {
-    const rows = { function: fn, type: undefined, dictionary: undefined, nullable: false }
+    const rows = {
+      function: fn,
+      type: undefined,
+      dictionary: undefined,
+      nullable: false,
+      squares: undefined,
+    }
     if (expression === undefined) return { ...rows, count: ROWS, result: ROWS }
     const value = code.value(expression)
     if (!this.#inputs.has(value)) this.#inputs.set(value, new Map())
@@ -115,7 +129,8 @@ export class AggregateStates {
     if (fn === 'count') return { ...rows, type, count, result: count }
     const nullable = valid !== undefined || !hasKeys
     const result = fn === 'min' || fn === 'max' ? this.#extreme(value, fn, code) : this.#sum(value, code)
-    return { function: fn, type, dictionary, nullable, count, result }
+    const squares = fn === 'stddev' || fn === 'variance' ? this.#squares(value, code) : undefined
+    return { function: fn, type, dictionary, nullable, count, result, squares }
   }
 
   #extreme(value: RowValue, fn: 'min' | 'max', code: RowCode): Accumulator {
@@ -125,7 +140,7 @@ export class AggregateStates {
     })
   }
 
-  /** Integers of 32 bits have sums of 64, which no 2^32 rows leave; those of 64 bits are added up in 96. Floats are added up in pairs. */
+  /** Integers of 32 bits have sums of 64, which no 2^32 rows leave; those of 64 bits are added up in 96. Floats and doubles are added up in pairs. */
   #sum(value: RowValue, code: RowCode): Accumulator {
     const { type, value: own } = value
     switch (storageOf(type)) {
@@ -139,9 +154,18 @@ export class AggregateStates {
         return this.#accumulator(value, 'sum', 'long', () => `${code.use('sums', 'extended_wide')}(${own})`)
       case 'f32':
         return this.#accumulator(value, 'sum', 'floats', () => `vec2u(${own}, 0u)`)
+      case 'f64':
+        code.weigh(DOUBLE_SUM)
+        return this.#accumulator(value, 'sum', 'doubles', () => `vec4u(${own}, 0u, 0u)`)
       default:
         throw new WarpdexError('INTERNAL', `there is no sum of ${type}`)
     }
+  }
+
+  #squares(value: RowValue, code: RowCode): Accumulator {
+    code.weigh(2 * DOUBLE_SUM)
+    const square = () => `${code.use('variance', 'squared_double')}(${value.value})`
+    return this.#accumulator(value, 'squares', 'doubles', square)
   }
 
   #accumulator(value: RowValue, of: string, kind: Accumulation, part: () => string): Accumulator {

@@ -178,6 +178,6 @@ function addToState(code: RowCode, to: Accumulator, value: string): string {
     value,
   )
   if (words === 1) return `  s.w${to.at} = ${sum};`
-  const parts = ['x', 'y', 'z'].slice(0, words).map((part, i) => `s.w${to.at + i} = t.${part};`)
+  const parts = ['x', 'y', 'z', 'w'].slice(0, words).map((part, i) => `s.w${to.at + i} = t.${part};`)
   return `  { let t = ${sum}; ${parts.join(' ')} }`
 }

@@ -1,4 +1,6 @@
 import { type ColumnType, decimalShape, decimalType, SUM_DIGITS } from '../../../protocol/column-types.js'
+import { WarpdexError } from '../../../protocol/errors.js'
+import type { AggregateFunction } from '../../../protocol/query/tree.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Build } from '../expressions/evaluate.js'
 import { restored } from '../expressions/operators.js'
@@ -8,6 +10,9 @@ import { sumFault } from '../query/device-work.js'
 import { valueWords } from '../query/query-column.js'
 import { type AggregateState, wordsOf } from './aggregate-states.js'
 import { type GroupPlan, type SlotKey, slotsOf } from './group-plan.js'
+
+/** Statements that a quotient of 128 bits takes, roughly. */
+const QUOTIENT = 150
 
 /** Where a plan has accumulated states. */
 export interface PlanStates {
@@ -36,10 +41,13 @@ export function aggregateResults(
 /** A sum of integers that does not fit 64 bits is a fault (`sumFault` of the aggregate's number). */
 function aggregateResult(
   code: RowCode,
-  { function: fn, type, dictionary, nullable, count, result }: AggregateState,
+  { function: fn, type, dictionary, nullable, count, result, squares }: AggregateState,
   number: number,
   word: (at: number) => string,
 ): RowValue {
+  if (squares !== undefined) {
+    return spread(code, fn, wordsOf(result, word), wordsOf(squares, word), word(count.at))
+  }
   const valid = nullable ? code.let(`${word(count.at)} != 0u`) : undefined
   const total = code.let(wordsOf(result, word))
   switch (fn) {
@@ -53,8 +61,19 @@ function aggregateResult(
     case 'sum':
       return sum(code, type!, total, valid, sumFault(number))
     case 'avg':
-      return code.computed('f32', average(code, type!, total, word(count.at)), { valid })
+      return code.computed('f64', average(code, type!, total, word(count.at)), { valid })
+    default:
+      throw new WarpdexError('INTERNAL', `${fn} follows from no sum`)
   }
+}
+
+/** The variance or the standard deviation of a sample; null of fewer than two values. */
+function spread(code: RowCode, fn: AggregateFunction, sum: string, squares: string, count: string): RowValue {
+  code.weigh(QUOTIENT)
+  const valid = code.let(`${count} > 1u`)
+  const variance = code.let(`${code.use('variance', 'variance_of_doubles')}(${sum}, ${squares}, ${count})`)
+  const root = () => `${code.use('variance', 'root_of_double')}(${variance})`
+  return code.computed('f64', fn === 'stddev' ? root() : variance, { valid })
 }
 
 function sum(
@@ -64,8 +83,9 @@ function sum(
   valid: string | undefined,
   overflow: number,
 ): RowValue {
-  // The first of a pair of floats is the sum, rounded.
+  // The first of a pair is the sum, rounded.
   if (type === 'f32') return code.computed('f32', `${total}.x`, { valid })
+  if (type === 'f64') return code.computed('f64', `${total}.xy`, { valid })
   if (valueWords(type) === 1) return code.computed(type === 'u32' ? 'u64' : 'i64', total, { valid })
   const extension = type === 'u64' ? '0u' : `${code.use('sums', 'extended_wide')}(${total}.xy).z`
   const fault = code.let(`${total}.z != ${extension}`)
@@ -74,13 +94,24 @@ function sum(
   return code.noted(code.computed(own, `${total}.xy`, { valid, fault }), overflow)
 }
 
-/** WGSL of a sum divided by the number of values. */
+/** WGSL of a sum divided by the number of values: the nearest double. */
 function average(code: RowCode, type: ColumnType, sum: string, count: string): string {
-  if (type === 'f32') return `${code.use('averages', 'average_of_floats')}(${sum}, ${count})`
-  const isSigned = type === 'i32' || type === 'i64'
-  const short = isSigned ? `${code.use('sums', 'extended_wide')}(${sum})` : `vec3u(${sum}, 0u)`
-  const long = valueWords(type) === 2 ? sum : short
-  return `${code.use('averages', 'average_of_integers')}(${long}, ${count}, ${isSigned})`
+  code.weigh(QUOTIENT)
+  if (type === 'f64') return `${code.use('averages', 'average_of_doubles')}(${sum}, ${count})`
+  const scale = decimalShape(type)?.scale ?? 0
+  const divisor =
+    scale === 0
+      ? `vec4u(${count}, 0u, 0u, 0u)`
+      : `${code.use('averages', 'scaled_count')}(${count}, ${code.constant(10n ** BigInt(scale), 2).value})`
+  return `${code.use('averages', 'average_as_double')}(${sumOf128(code, type, sum)}, ${divisor})`
+}
+
+/** WGSL of a sum of integers with 128 bits. */
+function sumOf128(code: RowCode, type: ColumnType, sum: string): string {
+  if (type === 'u32') return `vec4u(${sum}, 0u, 0u)`
+  if (type === 'u64') return `vec4u(${sum}, 0u)`
+  const long = type === 'i32' ? `${code.use('sums', 'extended_wide')}(${sum})` : sum
+  return `${code.use('averages', 'extended_long')}(${long})`
 }
 
 /**

@@ -149,7 +149,7 @@ t.test('what a tree gives', async (t) => {
   t.strictSame(types(project(binary('+', col('u'), { value: 1 }))), ['i64'])
   t.strictSame(types(project(binary('*', col('ul'), col('u')))), ['u64'])
   t.strictSame(types(project(binary('-', col('i'), col('f')))), ['f32?'])
-  t.strictSame(types(project(binary('/', col('u'), col('u')))), ['f32?'])
+  t.strictSame(types(project(binary('/', col('u'), col('u')))), ['f64?'])
   t.strictSame(types(project({ value: null })), ['i64?'])
   t.strictSame(types(project({ value: '18446744073709551615', type: 'u64' })), ['u64'])
   t.strictSame(types(project(binary('<', col('i'), { value: 5 }))), ['boolean?'])
@@ -157,9 +157,9 @@ t.test('what a tree gives', async (t) => {
     ['u', 'i'].map((column) => ({ name: `${name} ${column}`, function: name, value: col(column) })),
   )
   const grouped = (keys: unknown[]) => ({ op: 'groupBy', input: scan, keys, aggregates })
-  const all = ['u32', 'u32', 'u64?', 'i64?', 'u32?', 'i32?', 'u32?', 'i32?', 'f32?', 'f32?']
+  const all = ['u32', 'u32', 'u64?', 'i64?', 'u32?', 'i32?', 'u32?', 'i32?', 'f64?', 'f64?']
   t.strictSame(types(grouped([])), all)
-  const byKey = ['string?', 'u32', 'u32', 'u64', 'i64?', 'u32', 'i32?', 'u32', 'i32?', 'f32', 'f32?']
+  const byKey = ['string?', 'u32', 'u32', 'u64', 'i64?', 'u32', 'i32?', 'u32', 'i32?', 'f64', 'f64?']
   t.strictSame(types(grouped([{ name: 's', value: col('s') }])), byKey)
   const join = (kind: string) => ({ op: 'join', kind, left: project(col('u')), right: q, on: [['x', 'q.u']] })
   const right = ['u32', 'i32?', 'u64', 'i64', 'f32', 'string?']

@@ -120,7 +120,7 @@ t.test('days that there are not', async (t) => {
     [d.addMonths('x'), /"addMonths" needs a whole number behind the date, not string/],
     [n.year(), /query\.columns\[0\]\.value: "year" needs a date or a timestamp, not i32/],
     [d.plus(nd), /"\+" needs numbers, not date/],
-    [d.plus(1.5), /date and f32 do not go together/],
+    [d.plus(1.5), /date and f64 do not go together/],
     [d.dateTrunc('eon' as 'year'), /"dateTrunc" begins with one of year, quarter/],
   ] as const) {
     const columns = [{ name: 'x', value: value.expression }]

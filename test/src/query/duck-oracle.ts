@@ -98,39 +98,40 @@ function cellOf(value: unknown): Cell {
 }
 
 /** How far floats may be apart, relative to the larger one: sums and quotients are rounded in other places there. */
-const TOLERANCE = 2e-6
+const TOLERANCES: Readonly<Partial<Record<ColumnType, number>>> = { f32: 2e-6, f64: 1e-13 }
 
 /**
  * What tells two lists of rows apart, whatever their order unless `ordered`; undefined where nothing does.
- * @param floats which columns need not be exactly equal
+ * @param types of the columns
  */
 export function difference(
   found: readonly Cell[][],
   wanted: readonly Cell[][],
-  floats: readonly boolean[],
+  types: readonly ColumnType[],
   ordered = false,
 ): string | undefined {
+  const floats = types.map((type) => TOLERANCES[type])
   if (found.length !== wanted.length) return `${found.length} rows instead of ${wanted.length}`
   const [a, b] = ordered ? [found, wanted] : [inOrder(found, floats), inOrder(wanted, floats)]
   for (let row = 0; row < b.length; row++) {
     const [own, other] = [a[row]!, b[row]!]
-    if (own.length !== other.length || !own.every((cell, i) => alike(cell, other[i]!, floats[i]!))) {
+    if (own.length !== other.length || !own.every((cell, i) => alike(cell, other[i]!, floats[i]))) {
       return `row ${row} is ${show(own)} instead of ${show(other)}`
     }
   }
   return undefined
 }
 
-function alike(a: Cell, b: Cell, float: boolean): boolean {
-  if (!float || a === null || b === null) return exact(a) === exact(b)
+function alike(a: Cell, b: Cell, tolerance: number | undefined): boolean {
+  if (tolerance === undefined || a === null || b === null) return exact(a) === exact(b)
   const [x, y] = [Number(a), Number(b)]
   if (Object.is(x, y)) return true
   // What is near infinity would be anything.
-  return Number.isFinite(x - y) && Math.abs(x - y) <= TOLERANCE * Math.max(Math.abs(x), Math.abs(y))
+  return Number.isFinite(x - y) && Math.abs(x - y) <= tolerance * Math.max(Math.abs(x), Math.abs(y))
 }
 
 /** Floats come last: they are near each other, not equal, so they must not decide the order before the others have. */
-function inOrder(rows: readonly Cell[][], floats: readonly boolean[]): Cell[][] {
+function inOrder(rows: readonly Cell[][], floats: readonly (number | undefined)[]): Cell[][] {
   const keyed = rows.map((row) => ({
     row,
     key: row.map((cell, i) => (floats[i] && cell !== null ? '' : exact(cell))).join('\u0001'),

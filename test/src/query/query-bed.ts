@@ -131,8 +131,8 @@ export class QueryBed {
   ): Promise<{ readonly difference: string | undefined; readonly rows: number }> {
     const wanted = await this.oracle.rows(sql)
     const batches = await this.batches(query)
-    const floats = batches[0]!.columns.map(({ type }) => type === 'f32')
-    return { difference: difference(rowsOf(batches), wanted, floats, ordered), rows: wanted.length }
+    const types = batches[0]!.columns.map(({ type }) => type)
+    return { difference: difference(rowsOf(batches), wanted, types, ordered), rows: wanted.length }
   }
 
   /** The query gives what the oracle gives. */

@@ -98,6 +98,8 @@ export class RandomExpressions {
       () => this.#integers(),
       () => this.#floats(),
       () => this.#quotient(),
+      () => this.#rounded(),
+      () => this.#coalesced(),
       () => this.#choice(),
       () => this.#choice(),
       () => this.#cast(),
@@ -122,7 +124,8 @@ export class RandomExpressions {
     }
     const value = random.chance(0.5) ? (fn === 'avg' ? this.#whole() : this.#small()) : this.#tame()
     if (value === undefined) return undefined
-    if (fn === 'avg') return aggregateOf(fn, value, `avg(${value.sql})::float`, 'f32', false)
+    if (fn === 'avg') return aggregateOf(fn, value, `avg(${value.sql})`, 'f64', false)
+    if (value.type === 'f64') return aggregateOf(fn, value, `sum(${value.sql})`, 'f64', false)
     if (value.type === 'f32') return aggregateOf(fn, value, `sum(${value.sql})::float`, 'f32', false)
     const type = value.type === 'u32' ? 'u64' : 'i64'
     return aggregateOf(fn, value, `sum(${value.sql})::${sqlTypeOf(type)}`, type, true)
@@ -195,22 +198,23 @@ export class RandomExpressions {
     return column && columnValue(column)
   }
 
-  /** A float that sums hold: between -100 and 100, else null. */
+  /** A float that sums hold: between -100 and 100, else null. Those of doubles do not cancel out, which DuckDB is less exact for. */
   #tame(): FuzzValue | undefined {
-    const column = this.#pick(({ exact, type }) => exact && type === 'f32')
+    const column = this.#pick(({ exact, type }) => exact && (type === 'f32' || type === 'f64'))
     if (column === undefined) return undefined
+    const least = column.type === 'f32' ? -100 : 0
     const value = columnOf(column)
     const condition: Expression = {
       op: 'and',
       args: [
-        { op: '>', args: [value, { value: -100 }] },
+        { op: '>', args: [value, { value: least }] },
         { op: '<', args: [value, { value: 100 }] },
       ],
     }
     const name = quoted(column.name)
-    const sql = `case when ${name} > -100 and ${name} < 100 then ${name} end`
+    const sql = `case when ${name} > ${least} and ${name} < 100 then ${name} end`
     const expression: Expression = { op: 'case', when: [{ condition, value }] }
-    return { expression, sql, type: 'f32', nullable: true, exact: true, small: false }
+    return { expression, sql, type: column.type, nullable: true, exact: true, small: false }
   }
 
   #integers(): FuzzValue | undefined {
@@ -230,33 +234,59 @@ export class RandomExpressions {
   }
 
   #floats(): FuzzValue | undefined {
-    const column = this.#pick(({ exact, type }) => exact && type === 'f32')
+    const column = this.#pick(({ exact, type }) => exact && (type === 'f32' || type === 'f64'))
     if (column === undefined) return undefined
     const [op, factor] = this.#random.pick([
       ['*', 0.5],
       ['*', 3],
+      ['+', 0.75],
       ['/', 7],
+      ['%', 1.5],
     ] as const)
     return {
       expression: { op, args: [columnOf(column), { value: factor }] },
-      sql: `(${quoted(column.name)} ${op} ${factor}::float)`,
-      type: 'f32',
-      nullable: column.nullable || op === '/',
+      sql: `(${quoted(column.name)} ${op} ${factor}::${sqlTypeOf(column.type)})`,
+      type: column.type,
+      nullable: column.nullable || op === '/' || op === '%',
       exact: false,
       small: false,
+    }
+  }
+
+  #rounded(): FuzzValue | undefined {
+    const column = this.#pick(({ exact, type }) => exact && (type === 'f32' || type === 'f64'))
+    if (column === undefined) return undefined
+    const op = this.#random.pick(['round', 'floor', 'ceil', 'abs'] as const)
+    const { type, nullable } = column
+    const expression: Expression = { op, args: [columnOf(column)] }
+    return { expression, sql: `${op}(${quoted(column.name)})`, type, nullable, exact: true, small: false }
+  }
+
+  #coalesced(): FuzzValue {
+    const first = this.#copy()
+    const other = columnValue(this.#random.pick(this.#columns.filter(({ type }) => type === first.type)))
+    return {
+      expression: { op: 'coalesce', args: [first.expression, other.expression] },
+      sql: `coalesce(${first.sql}, ${other.sql})`,
+      type: first.type,
+      nullable: first.nullable && other.nullable,
+      exact: first.exact && other.exact,
+      small: first.small && other.small,
     }
   }
 
   #quotient(): FuzzValue | undefined {
     const [a, b] = [this.#small(), this.#small()]
     if (a === undefined || b === undefined) return undefined
-    // A constant in their place would keep one type; columns may be of two, which meet as integers do.
+    const op = this.#random.pick(['/', '%', '//'] as const)
+    // Columns may be of two types, which meet as integers do.
+    const [one, other] = op === '/' ? [a.sql, b.sql] : [`${a.sql}::bigint`, `${b.sql}::bigint`]
     return {
-      expression: { op: '/', args: [a.expression, b.expression] },
-      sql: `case when ${b.sql} = 0 then null else (${a.sql} / ${b.sql})::float end`,
-      type: 'f32',
+      expression: { op, args: [a.expression, b.expression] },
+      sql: `case when ${b.sql} = 0 then null else ${one} ${op} ${other} end`,
+      type: op === '/' ? 'f64' : 'i64',
       nullable: true,
-      exact: false,
+      exact: op !== '/',
       small: false,
     }
   }
