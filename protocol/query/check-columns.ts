@@ -72,8 +72,9 @@ function aggregateType(fn: AggregateFunction, type: ColumnType | undefined): Col
   return type === 'u32' ? 'u64' : type === 'i32' ? 'i64' : type
 }
 
-function columnName(item: NodeReader): string {
-  const name = item.text('name')
+/** The name of a column that a node makes. */
+export function columnName(item: NodeReader, field = 'name'): string {
+  const name = item.text(field)
   if (name === '' || name.length > LIMITS.columnNameLength) {
     throw item.fault(`a column's name has 1 to ${LIMITS.columnNameLength} characters`)
   }

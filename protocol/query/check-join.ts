@@ -1,24 +1,79 @@
 import { LIMITS } from '../limits.js'
-import { columnNumber } from './check-expression.js'
+import { columnName } from './check-columns.js'
+import { checkCondition, columnNumber } from './check-expression.js'
 import { castAdvice } from './mismatch.js'
 import { faultAt, type NodeReader } from './node-reader.js'
-import { JOIN_ALGORITHMS, JOIN_KINDS, type JoinKind, type ResultColumn } from './tree.js'
-import type { JoinCondition, TypedNode } from './typed.js'
+import {
+  JOIN_ALGORITHMS,
+  type JoinAlgorithm,
+  type JoinKind,
+  type ResultColumn,
+  TREE_JOIN_KINDS,
+} from './tree.js'
+import type { JoinCondition, NodeOf, TypedExpression, TypedNode } from './typed.js'
 
 /** @throws WarpdexError `BAD_REQUEST` */
 export function checkJoin(reader: NodeReader, left: TypedNode, right: TypedNode): TypedNode {
-  const kind = reader.choice('kind', JOIN_KINDS, 'inner')
+  const kind = reader.choice('kind', TREE_JOIN_KINDS, 'inner')
   const algorithm = reader.choice('algorithm', JOIN_ALGORITHMS, 'auto')
-  if (reader.has('on') === reader.has('band')) {
+  const sides = {
+    left,
+    right,
+    algorithm,
+    condition: matching(reader, left, right, algorithm),
+    path: reader.path,
+  }
+  const both = [...left.columns, ...right.columns]
+  const filter = reader.has('condition') ? checkCondition(reader.child('condition'), both) : undefined
+  if (kind !== 'mark' && filter === undefined) {
+    const columns = joinedColumns(kind, left.columns, right.columns)
+    return { op: 'join', ...sides, kind, kept: [...columns.keys()], columns }
+  }
+  if (kind !== 'inner') return joinWhere(reader, kind, sides, filter ?? ALWAYS)
+  const kept = [...both.keys()]
+  const input: TypedNode = { op: 'join', ...sides, kind, kept, columns: both }
+  return { op: 'where', input, condition: filter!, kept, columns: both, path: reader.path }
+}
+
+const ALWAYS: TypedExpression = { kind: 'constant', value: true, type: 'boolean', nullable: false }
+
+/** A condition on the pairs of an inner join decides which rows have a partner. */
+function joinWhere(
+  reader: NodeReader,
+  kind: NodeOf<'joinWhere'>['kind'],
+  sides: Omit<NodeOf<'join'>, 'op' | 'kind' | 'kept' | 'columns'>,
+  condition: TypedExpression,
+): TypedNode {
+  const { left, right, path } = sides
+  const number: ResultColumn = { name: '', type: 'u32', nullable: false }
+  const columns = [...left.columns, ...right.columns, number, number]
+  const kept = [...columns.keys()]
+  const pairs: TypedNode = { op: 'join', ...sides, kind: 'inner', kept, columns }
+  const input: TypedNode = { op: 'where', input: pairs, condition, kept, columns, path }
+  const given = kind === 'mark' ? left.columns : joinedColumns(kind, left.columns, right.columns)
+  const marks: readonly ResultColumn[] =
+    kind === 'mark' ? [{ name: columnName(reader, 'as'), type: 'boolean', nullable: false }] : []
+  return { op: 'joinWhere', input, kind, kept: [...given.keys()], columns: [...given, ...marks], path }
+}
+
+/** What pairs have to have in common: nothing where there is no more than a condition. */
+function matching(
+  reader: NodeReader,
+  left: TypedNode,
+  right: TypedNode,
+  algorithm: JoinAlgorithm,
+): JoinCondition {
+  const isBand = reader.has('band')
+  if (isBand && reader.has('on')) {
     throw reader.fault('a join has either "on", pairs of columns that are equal, or a "band"')
   }
-  if (algorithm === 'hj' && reader.has('band')) {
+  if (isBand && algorithm === 'hj') {
     throw reader.fault('a hash join finds equal keys only; a band takes ninlj, inlj or smj')
   }
-  const condition = reader.has('on') ? equality(reader, left, right) : band(reader, left, right)
-  const columns = joinedColumns(kind, left.columns, right.columns)
-  const { path } = reader
-  return { op: 'join', left, right, kind, condition, algorithm, kept: [...columns.keys()], columns, path }
+  if (isBand) return band(reader, left, right)
+  if (reader.has('on')) return equality(reader, left, right)
+  if (reader.has('condition')) return { pairs: [], width: undefined }
+  throw reader.fault('a join needs "on", pairs of columns that are equal, a "band", or a "condition"')
 }
 
 function equality(reader: NodeReader, left: TypedNode, right: TypedNode): JoinCondition {

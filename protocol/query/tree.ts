@@ -103,6 +103,10 @@ export interface Aggregate {
 export const JOIN_KINDS = ['inner', 'left', 'right', 'full', 'semi', 'anti'] as const
 export type JoinKind = (typeof JOIN_KINDS)[number]
 
+/** Kinds of joins in a tree. `mark` returns all left rows, each once, with a column of booleans that says whether it matches something. */
+export const TREE_JOIN_KINDS = [...JOIN_KINDS, 'mark'] as const
+export type TreeJoinKind = (typeof TREE_JOIN_KINDS)[number]
+
 /** Algorithms of He et al. §4; `auto` leaves the choice to the server. */
 export const JOIN_ALGORITHMS = ['auto', 'ninlj', 'inlj', 'smj', 'hj'] as const
 export type JoinAlgorithm = (typeof JOIN_ALGORITHMS)[number]
@@ -126,16 +130,20 @@ export type QueryNode =
   | { readonly op: 'where'; readonly input: QueryNode; readonly condition: Expression }
   | { readonly op: 'project'; readonly input: QueryNode; readonly columns: readonly NamedExpression[] }
   /**
-   * Pairs of rows whose columns are equal (`on`) or for which left ≤ right ≤ left + width (`band`): one of the two. `semi` and `anti` give rows
-   * of the left side only.
+   * Pairs of rows whose columns are equal (`on`) or for which left ≤ right ≤ left + width (`band`), and for which the condition is true: one of the first two at
+   * most, and one of the three at least. `semi` and `anti` give rows of the left side only.
    */
   | {
       readonly op: 'join'
       readonly left: QueryNode
       readonly right: QueryNode
-      readonly kind?: JoinKind | undefined
+      readonly kind?: TreeJoinKind | undefined
       readonly on?: readonly (readonly [left: string, right: string])[] | undefined
       readonly band?: { readonly left: string; readonly right: string; readonly width: number } | undefined
+      /** Over the columns of both sides, whatever the join gives of them. */
+      readonly condition?: Expression | undefined
+      /** Of `mark` the name of its column. */
+      readonly as?: string | undefined
       readonly algorithm?: JoinAlgorithm | undefined
     }
   | { readonly op: 'product'; readonly left: QueryNode; readonly right: QueryNode }

@@ -1,4 +1,5 @@
 import type { ColumnType } from '../column-types.js'
+import { WarpdexError } from '../errors.js'
 import type {
   AggregateFunction,
   ArithmeticOp,
@@ -9,6 +10,7 @@ import type {
   MatchKind,
   ResultColumn,
   SetOperator,
+  TreeJoinKind,
 } from './tree.js'
 
 /** A constant's value: a bigint for integers, a number for floats, null for none. */
@@ -84,7 +86,16 @@ export type TypedNode = {
       readonly kind: JoinKind
       readonly condition: JoinCondition
       readonly algorithm: JoinAlgorithm
-      /** Numbers of those columns that are given, of the left side's and behind them the right side's. */
+      /** Numbers of those columns that are given, of the left side's, behind them the right side's, and of pairs behind these the row numbers of both. */
+      readonly kept: readonly number[]
+    }
+  /** Pairs that satisfy a condition, and rows by whether they are in one. */
+  | {
+      readonly op: 'joinWhere'
+      /** A `where` over an inner join that gives row numbers (`pairsOf`), which come last here. */
+      readonly input: TypedNode
+      readonly kind: Exclude<TreeJoinKind, 'inner'>
+      /** Numbers of the input's columns that are given. Of `mark` the marks come behind them. */
       readonly kept: readonly number[]
     }
   | { readonly op: 'product'; readonly left: TypedNode; readonly right: TypedNode }
@@ -109,6 +120,21 @@ export type TypedNode = {
 
 /** The checked nodes of an operator. */
 export type NodeOf<Op extends TypedNode['op']> = Extract<TypedNode, { op: Op }>
+
+/** What a `joinWhere` takes: a condition on the pairs of a join. */
+export function pairsOf({ input }: NodeOf<'joinWhere'>): {
+  readonly chosen: NodeOf<'where'>
+  readonly pairs: NodeOf<'join'>
+} {
+  if (input.op === 'where' && input.input.op === 'join') return { chosen: input, pairs: input.input }
+  throw new WarpdexError('INTERNAL', `a joinWhere over ${input.op}`)
+}
+
+/** What a `joinWhere` gives, as numbers of the left side's columns and behind them the right side's. */
+export function givenOf(node: NodeOf<'joinWhere'>): number[] {
+  const { chosen, pairs } = pairsOf(node)
+  return node.kept.map((column) => pairs.kept[chosen.kept[column]!]!)
+}
 
 /** The inputs of a node, the left one first. */
 export function inputsOf(node: TypedNode): readonly TypedNode[] {

@@ -1,8 +1,9 @@
 import { isTooLarge } from '../../gpu/relational/query/device-work.js'
-import type { TypedNode } from '../../protocol/query/typed.js'
+import { pairsOf, type TypedNode } from '../../protocol/query/typed.js'
 import { distinct } from './operators/distinct.js'
 import { group } from './operators/group.js'
 import { join } from './operators/join.js'
+import { joinWhere } from './operators/join-where.js'
 import { limit } from './operators/limit.js'
 import { order } from './operators/order.js'
 import { product } from './operators/product.js'
@@ -46,6 +47,8 @@ function tablesOf(run: QueryRun, node: TypedNode, reading: Reading = 'unknown'):
       return product(run, node, sidesOf(run, node, tablesOf))
     case 'join':
       return join(run, node, sidesOf(run, node, tablesOf))
+    case 'joinWhere':
+      return joinWhere(run, node, sidesOf(run, pairsOf(node).pairs, tablesOf))
     case 'union':
     case 'intersect':
     case 'except':

@@ -59,6 +59,17 @@ function pruneInputs(node: TypedNode, needed: ReadonlySet<number>): Pruned {
     case 'join':
     case 'product':
       return pruneSides(node, needed)
+    case 'joinWhere': {
+      const given = kept.flatMap((column) => node.kept[column] ?? [])
+      const { length } = node.input.columns
+      const input = prune(node.input, new Set([...given, length - 2, length - 1]))
+      const numbers = given.map((column) => input.kept.indexOf(column))
+      const marks = node.kind === 'mark' ? [node.kept.length] : []
+      return {
+        node: { ...node, input: input.node, kept: numbers },
+        kept: [...kept.slice(0, given.length), ...marks],
+      }
+    }
     case 'distinct':
       return { node: { ...node, input: pruneColumns(node.input) }, kept: [...node.columns.keys()] }
     default: {
@@ -92,12 +103,13 @@ function pruneSides(node: NodeOf<'join' | 'product'>, needed: ReadonlySet<number
   const pairs = node.op === 'join' ? node.condition.pairs : []
   const width = node.left.columns.length
   const above = [...needed]
+  const all = width + node.right.columns.length
   const ofLeft = [...pairs.map(([column]) => column), ...above.filter((column) => column < width)]
-  const behind = above.filter((column) => column >= width).map((column) => column - width)
+  const behind = above.filter((column) => column >= width && column < all).map((column) => column - width)
   const left = prune(node.left, new Set(ofLeft))
   const right = prune(node.right, new Set([...pairs.map(([, column]) => column), ...behind]))
   const rightKept = node.columns.length > width ? right.kept.map((column) => column + width) : []
-  const both = [...left.kept, ...rightKept]
+  const both = [...left.kept, ...rightKept, ...above.filter((column) => column >= all)]
   const pruned = { ...node, left: left.node, right: right.node }
   if (pruned.op === 'product') return { node: pruned, kept: both }
   const kept = both.filter((column) => needed.has(column))

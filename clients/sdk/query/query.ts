@@ -1,13 +1,14 @@
 import { badRequest } from '../../../protocol/errors.js'
 import {
+  type Expression,
   JOIN_ALGORITHMS,
-  JOIN_KINDS,
   type JoinAlgorithm,
-  type JoinKind,
   type NamedExpression,
   type QueryNode,
   type SetOperator,
   type SortColumn,
+  TREE_JOIN_KINDS,
+  type TreeJoinKind,
 } from '../../../protocol/query/tree.js'
 import { isIterable, isList, shown, titleOf } from '../../../protocol/shown.js'
 import {
@@ -32,7 +33,11 @@ export interface JoinOptions {
   /** left ≤ right ≤ left + width. */
   readonly band?: { readonly left: string; readonly right: string; readonly width: number } | undefined
   /** `inner` by default. */
-  readonly kind?: JoinKind | undefined
+  readonly kind?: TreeJoinKind | undefined
+  /** What pairs must satisfy, beside or instead of the others: over the columns of both sides. */
+  readonly condition?: Value | undefined
+  /** Of `mark` the name of its column. */
+  readonly as?: string | undefined
   /** The server chooses by default. */
   readonly algorithm?: JoinAlgorithm | undefined
 }
@@ -40,7 +45,9 @@ export interface JoinOptions {
 const JOIN_OPTIONS: Kinds<JoinOptions> = {
   on: ANYTHING,
   band: ANYTHING,
-  kind: oneOf(JOIN_KINDS),
+  kind: oneOf(TREE_JOIN_KINDS),
+  condition: ANYTHING,
+  as: TEXT,
   algorithm: oneOf(JOIN_ALGORITHMS),
 }
 
@@ -67,10 +74,11 @@ export class Query {
 
   /** The rows for which a condition is true. */
   where(condition: Value): Query {
-    if (!(condition instanceof Value)) {
-      throw badRequest(`where takes a condition, such as where(col('k').gt(3)), not ${shown(condition)}`)
-    }
-    return new Query({ op: 'where', input: this.tree, condition: condition.expression })
+    return new Query({
+      op: 'where',
+      input: this.tree,
+      condition: conditionOf(condition, "where(col('k').gt(3))", 'where'),
+    })
   }
 
   /** These columns, in this order. */
@@ -81,10 +89,13 @@ export class Query {
   join(other: Query, options: JoinOptions): Query {
     checkQuery(other, 'join')
     checkOptions(options, JOIN_OPTIONS, 'join')
-    const { on, band, kind, algorithm } = options
+    const { on, band, kind, algorithm, as } = options
     if (band !== undefined) checkOptions(band, BAND_FIELDS, 'the band of join', 'field')
     const pairs = on === undefined ? undefined : pairsOf(on)
-    return new Query({ op: 'join', left: this.tree, right: other.tree, kind, on: pairs, band, algorithm })
+    const condition =
+      options.condition && conditionOf(options.condition, "condition: col('a').lt(col('b'))", 'join')
+    const matching = { on: pairs, band, condition, algorithm }
+    return new Query({ op: 'join', left: this.tree, right: other.tree, kind, as, ...matching })
   }
 
   /** Every row of this with every row of the other. */
@@ -169,6 +180,11 @@ export function descending(column: string, nulls?: 'first' | 'last'): SortColumn
 export function checkQuery(query: unknown, what: string): void {
   if (query instanceof Query) return
   throw badRequest(`${what} takes a query, such as relation('orders').limit(10), not ${shown(query)}`)
+}
+
+function conditionOf(condition: unknown, example: string, what: string): Expression {
+  if (condition instanceof Value) return condition.expression
+  throw badRequest(`${what} takes a condition, such as ${example}, not ${shown(condition)}`)
 }
 
 function checkWhole(number: unknown, what: string): void {

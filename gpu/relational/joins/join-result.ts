@@ -194,7 +194,7 @@ function listsRows(kind: JoinKind): boolean {
 }
 
 /** The rows that a kind of join returns by themselves. */
-function wantedRows(kind: JoinKind): Readonly<Partial<Record<SideName, Wanted>>> {
+export function wantedRows(kind: JoinKind): Readonly<Partial<Record<SideName, Wanted>>> {
   switch (kind) {
     case 'inner':
       return {}

@@ -1,16 +1,18 @@
 import { Table } from '../../../gpu/relational/query/table.js'
-import type { TypedNode } from '../../../protocol/query/typed.js'
+import { pairsOf, type TypedNode } from '../../../protocol/query/typed.js'
 import type { QueryRun } from '../query-run.js'
 import { computed, estimateDistinct, estimateGroups } from './estimate-groups.js'
 import { estimateJoin } from './estimate-join.js'
+import { estimateJoinWhere } from './estimate-join-where.js'
 import { estimateSets } from './estimate-sets.js'
 import { estimateTable } from './estimate-table.js'
 import { estimateWhere } from './estimate-where.js'
-import { type NodeEstimate, repeatedAll } from './node-estimate.js'
+import { type NodeEstimate, repeatedAll, unknownColumn } from './node-estimate.js'
 
 /** What a tree reads. */
 export type EstimatedRun = Pick<QueryRun, 'originOf' | 'relation'>
 
+const ROW_NUMBER = unknownColumn({ type: 'u32', nullable: false, dictionary: undefined })
 const NO_CONDITION = { pairs: [], width: undefined }
 
 /** Estimates the rows of every node of a tree before it runs, from the samples that are at hand. */
@@ -44,7 +46,11 @@ function estimateNode(
     }
     case 'join': {
       const joined = estimateJoin(node, estimate(node.left), estimate(node.right))
-      return { ...joined, columns: node.kept.map((column) => joined.columns[column]!) }
+      return { ...joined, columns: node.kept.map((column) => joined.columns[column] ?? ROW_NUMBER) }
+    }
+    case 'joinWhere': {
+      const { left, right } = pairsOf(node).pairs
+      return estimateJoinWhere(node, estimate(node.input), estimate(left), estimate(right))
     }
     case 'product':
       return estimateJoin(

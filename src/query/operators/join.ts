@@ -3,6 +3,7 @@ import { type JoinKeys, joinKeys } from '../../../gpu/relational/joins/join-keys
 import type { JoinPass } from '../../../gpu/relational/joins/join-types.js'
 import type { DeviceWork } from '../../../gpu/relational/query/device-work.js'
 import type { RowNumbers } from '../../../gpu/relational/query/fetch.js'
+import { plainColumn } from '../../../gpu/relational/query/query-column.js'
 import { Table } from '../../../gpu/relational/query/table.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import type { JoinKind } from '../../../protocol/query/tree.js'
@@ -44,7 +45,10 @@ export async function* joinTables(
   const { kind, kept } = spec
   const tableOf = (pass: JoinPass) => {
     const table = passTable(work, kind, left, right, pass)
-    return kept === undefined ? table : table.choose(kept)
+    const numbers = [pass.left, pass.right ?? work.absent].map((values) => plainColumn('u32', values))
+    return kept === undefined
+      ? table
+      : table.choose(kept.map((column) => numbers[column - table.columns.length] ?? column))
   }
   const byIndex = await run.measure(node, () => joinByIndex(run, spec, left, right))
   const { result, keys, method } =

@@ -64,7 +64,7 @@ t.test('faults are named with the way to them', async (t) => {
       }),
       'query.columns[0].value: the values of a case must go together: column "s" is string, the constant 1 is i64',
     ],
-    [{ op: 'join', left: scan, right: q }, 'query: a join has either "on"'],
+    [{ op: 'join', left: scan, right: q }, 'query: a join needs "on"'],
     [{ op: 'join', left: scan, right: q, on: ['u'] }, 'query.on[0]: a pair of column names is needed'],
     [
       { op: 'join', left: scan, right: q, on: [['u', 'u']] },

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { inputsOf, type TypedNode } from '../../../../protocol/query/typed.js'
+import { inputsOf, pairsOf, type TypedNode } from '../../../../protocol/query/typed.js'
 import { Random, seedOfRun } from '../../../random.js'
 import { RandomTrees } from '../fuzz/random-tree.js'
 import { randomRelation } from '../relations.js'
@@ -11,7 +11,8 @@ function mostRows(node: TypedNode, [first = 0, second = 0]: readonly number[]): 
     case 'scan':
       return Number.POSITIVE_INFINITY
     case 'join':
-      if (node.kind === 'semi' || node.kind === 'anti') return first
+    case 'joinWhere':
+      if (node.kind === 'semi' || node.kind === 'anti' || node.kind === 'mark') return first
       return first * second + first + second
     case 'product':
       return first * second
@@ -41,7 +42,9 @@ t.test('what is thought of random trees is possible', async (t) => {
       for (const [node, rows] of estimates) {
         const most = mostRows(
           node,
-          inputsOf(node).map((input) => estimates.get(input)!),
+          inputsOf(node.op === 'joinWhere' ? pairsOf(node).pairs : node).map(
+            (input) => estimates.get(input)!,
+          ),
         )
         const isPossible = rows >= 0 && Number.isFinite(rows) && rows <= most * (1 + 1e-9)
         if (!isPossible) t.fail(`${node.op} at ${node.path}: ${rows} rows, of ${most} at most: ${sql}`)

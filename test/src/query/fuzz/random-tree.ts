@@ -12,6 +12,7 @@ import { byKeySql } from './by-key-sql.js'
 import {
   columnValue,
   type FuzzColumn,
+  type FuzzExpression,
   type FuzzValue,
   quoted,
   RandomExpressions,
@@ -165,7 +166,11 @@ export class RandomTrees {
     const algorithm = random.chance(0.4)
       ? random.pick(JOIN_ALGORITHMS.filter((each) => !isBand || each !== 'hj'))
       : 'auto'
-    const { condition, sql } = isBand ? this.#band(random.pick(bands)) : this.#equality(pairs)
+    const matching = isBand ? this.#band(random.pick(bands)) : this.#equality(pairs)
+    const further = random.chance(0.3) ? this.#further(left, right) : undefined
+    const condition = { ...matching.condition, condition: further?.expression }
+    const sql = further === undefined ? matching.sql : `${matching.sql} and ${further.sql}`
+    if (random.chance(0.1)) return this.#mark(left, right, condition, sql)
     const rows = (at: readonly JoinKind[], columns: readonly FuzzColumn[]) =>
       at.includes(kind) ? columns.map((column) => ({ ...column, nullable: true })) : columns
     const isHalf = kind === 'semi' || kind === 'anti'
@@ -176,6 +181,23 @@ export class RandomTrees {
         ? left.columns
         : [...rows(['right', 'full'], left.columns), ...rows(['left', 'full'], right.columns)],
       most: isHalf ? left.most : left.most * right.most + left.most + right.most,
+      inputs: [left, right],
+    }
+  }
+
+  /** A condition on pairs. */
+  #further(left: FuzzTree, right: FuzzTree): FuzzExpression {
+    return this.#expressions({ ...left, columns: [...left.columns, ...right.columns] }).condition(1)
+  }
+
+  /** The left rows, with whether they have a partner. */
+  #mark(left: FuzzTree, right: FuzzTree, condition: object, sql: string): FuzzTree {
+    const as = this.#name('m')
+    return {
+      tree: { op: 'join', left: left.tree, right: right.tree, kind: 'mark', as, ...condition },
+      sql: `select *, exists (select 1 from (${right.sql}) where ${sql}) as ${quoted(as)} from (${left.sql})`,
+      columns: [...left.columns, { name: as, type: 'boolean', nullable: false, exact: true, small: false }],
+      most: left.most,
       inputs: [left, right],
     }
   }
