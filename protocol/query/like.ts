@@ -1,22 +1,14 @@
-import type { ComparisonOp, MatchKind } from './tree.js'
+import type { MatchKind } from './tree.js'
 
-/** What stand in a pattern for any characters, and for any one. */
+/** Stands in a pattern for any characters. */
 export const ANY = '%'
 const ONE = '_'
 
-/** What escapes wildcards in the text of a `match` of kind `like`. */
-const ESCAPE = '\\'
-
-/** A character that is looked for, or a wildcard. */
-export interface PatternCharacter {
-  readonly character: string
-  readonly isWildcard: boolean
-}
-
 /** What a pattern asks of strings: to match it, or, of simpler ones, to be a text or to have it in some place. */
-export type PatternTest =
-  | { readonly op: Extract<ComparisonOp, '='>; readonly text: string }
-  | { readonly op: MatchKind; readonly text: string }
+export interface PatternTest {
+  readonly op: MatchKind | '='
+  readonly text: string
+}
 
 /**
  * The simplest test that strings which match a pattern pass. Of `like` the text is a pattern too, whose escape is a backslash.
@@ -24,40 +16,37 @@ export type PatternTest =
  * @returns undefined where nothing is behind an escape
  */
 export function patternTest(pattern: string, escaping = ''): PatternTest | undefined {
-  const characters = patternCharacters(pattern, escaping)
-  if (characters === undefined) return undefined
-  const isAny = characters.map(({ character, isWildcard }) => isWildcard && character === ANY)
-  const first = isAny.indexOf(false)
-  const end = isAny.lastIndexOf(false) + 1
-  if (characters.length > 0 && first < 0) return { op: 'contains', text: '' }
-  const inner = characters.slice(Math.max(first, 0), end)
-  if (inner.some(({ isWildcard }) => isWildcard)) return { op: 'like', text: inPatterns(characters) }
-  const text = inner.map(({ character }) => character).join('')
-  const [begins, ends] = [first <= 0, end === characters.length]
-  if (begins && ends) return { op: '=', text }
-  return { op: begins ? 'startsWith' : ends ? 'endsWith' : 'contains', text }
-}
-
-/** The characters of a pattern, of several `%` in a row one; undefined where nothing is behind an escape. */
-export function patternCharacters(pattern: string, escaping = ESCAPE): PatternCharacter[] | undefined {
-  const characters: PatternCharacter[] = []
+  const parts: string[] = []
   let isEscaped = false
   for (const character of pattern) {
     if (!isEscaped && character === escaping) {
       isEscaped = true
       continue
     }
-    const isWildcard = !isEscaped && (character === ANY || character === ONE)
+    const isSpecial = [ANY, ONE, '\\'].includes(character)
+    const part = isSpecial && (isEscaped || character === '\\') ? `\\${character}` : character
+    if (part !== ANY || parts.at(-1) !== ANY) parts.push(part)
     isEscaped = false
-    const before = characters.at(-1)
-    const repeats = isWildcard && character === ANY && before?.isWildcard && before.character === ANY
-    if (!repeats) characters.push({ character, isWildcard })
   }
-  return isEscaped ? undefined : characters
+  return isEscaped ? undefined : simplest(parts)
 }
 
-function inPatterns(characters: readonly PatternCharacter[]): string {
-  const needsEscape = ({ character, isWildcard }: PatternCharacter) =>
-    !isWildcard && [ANY, ONE, ESCAPE].includes(character)
-  return characters.map((character) => (needsEscape(character) ? ESCAPE : '') + character.character).join('')
+function simplest(parts: readonly string[]): PatternTest {
+  const begins = parts[0] !== ANY
+  const ends = parts.at(-1) !== ANY
+  const inner = parts.slice(begins ? 0 : 1, ends ? undefined : -1)
+  const text = inner.map(characterOf)
+  if (text.includes(undefined)) return { op: 'like', text: parts.join('') }
+  const op = begins && ends ? '=' : begins ? 'startsWith' : ends ? 'endsWith' : 'contains'
+  return { op, text: text.join('') }
+}
+
+/** The characters and wildcards of a pattern whose escape is a backslash. */
+export function partsOfPattern(pattern: string): readonly string[] {
+  return pattern.match(/\\.|./gsu) ?? []
+}
+
+/** The character that a part of a pattern is; undefined for wildcards. */
+export function characterOf(part: string): string | undefined {
+  return part === ANY || part === ONE ? undefined : part.replace(/^\\(.)/su, '$1')
 }

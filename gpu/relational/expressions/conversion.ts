@@ -15,7 +15,7 @@ export function conversion(code: RowText, a: RowValue, type: ColumnType): RowVal
   if (type === 'f64') return asDouble(code, a)
   if (type === 'f32') return asFloat(code, a)
   if (a.type === 'timestamp' && type === 'date') {
-    return strict(code, type, `${code.use('dates', 'date_of')}(${a.value})`, [a])
+    return strict(code, type, `${code.use('dates', 'moment_of')}(${a.value}).days`, [a])
   }
   const wide = isFloat(a.type) ? wholeOf(code, a, type) : rescaled(code, a, type)
   return withDigits(code, fitting(code, wide, type), a.type)

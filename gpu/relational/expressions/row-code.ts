@@ -20,6 +20,8 @@ import type { ValueSet } from './value-sets.js'
 import { within } from './within.js'
 
 const NO_STRINGS = dictionaryOf([])
+/** Of texts that are constants: what is made of a dictionary is kept with it. */
+const constantDictionaries = new WeakMap<TypedExpression, StringDictionary>()
 /** Booleans as strings, whose numbers are their words. */
 const TRUTHS = dictionaryOf(['false', 'true'])
 
@@ -171,7 +173,9 @@ export class RowCode extends RowText {
     const column = this.#columnOf(expression)
     if (column !== undefined) return column.source.dictionary ?? NO_STRINGS
     if (expression.kind === 'constant') {
-      return typeof expression.value === 'string' ? dictionaryOf([expression.value]) : NO_STRINGS
+      const { value } = expression
+      if (typeof value !== 'string') return NO_STRINGS
+      return getOrInsert(constantDictionaries, expression, () => dictionaryOf([value]))
     }
     const ofTexts = ofTextsIn(expression)
     if (ofTexts !== undefined) return this.#textTable(ofTexts).dictionary!

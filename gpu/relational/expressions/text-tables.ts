@@ -1,6 +1,5 @@
 import { type ColumnType, columnWords } from '../../../protocol/column-types.js'
 import { WarpdexError } from '../../../protocol/errors.js'
-import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import { TEXT_FUNCTIONS } from '../../../protocol/query/tree.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
@@ -79,8 +78,7 @@ function formOf(expression: TextExpression): string {
 }
 
 function tableOf(expression: TextExpression, first: StringDictionary, second: StringDictionary): TextTable {
-  const make = textFunctionOf(expression)
-  const { takesNull = false } = make
+  const { of, takesNull = false } = textFunctionOf(expression)
   const choices = [first, second].map(({ size }) => (takesNull ? size + 1 : size))
   const count = choices.reduce((product, size) => product * size)
   if (count > MOST_TEXTS) {
@@ -90,62 +88,46 @@ function tableOf(expression: TextExpression, first: StringDictionary, second: St
       `${name} of a column with ${count} different strings, or two with as many pairs; ${MOST_TEXTS} are allowed`,
     )
   }
-  const results =
-    expression.type === 'string' ? stringResults(make, first, second) : numbers(make, expression.type, first)
-  return { ...results, choices, takesNull }
+  const [ones, others] = [first, second].map((strings) => [...strings.texts(), ...(takesNull ? [''] : [])])
+  const results = ones!.flatMap((one) => others!.map((other) => of(one, other)))
+  const { type } = expression
+  const encoded = type === 'string' ? numbered(results as string[]) : inWords(results, type)
+  return { ...encoded, choices, takesNull, faults: faultsOf(results) }
 }
 
-type Results = Pick<TextTable, 'dictionary' | 'words' | 'faults'>
+type Result = ReturnType<TextFunctionOf['of']>
 
-function numbers(make: TextFunctionOf, type: ColumnType, strings: StringDictionary): Results {
-  const width = columnWords(type)
-  const words = new Uint32Array(width * strings.size)
-  const faults = new Uint32Array(Math.ceil(strings.size / 32))
-  let [place, hasFaults] = [0, false]
-  for (const string of strings.texts()) {
-    const value = make.of(string, '')
-    if (value === undefined) {
-      hasFaults = true
-      faults[place >> 5]! |= 1 << (place & 31)
-    } else {
-      const bits = constantBits(value as bigint, type)
-      words[width * place] = Number(bits & 0xffffffffn)
-      if (width === 2) words[2 * place + 1] = Number(bits >> 32n)
-    }
-    place++
-  }
-  return { dictionary: undefined, words, faults: hasFaults ? faults : undefined }
-}
-
-function stringResults(make: TextFunctionOf, first: StringDictionary, second: StringDictionary): Results {
-  const nothing = make.takesNull ? [''] : []
-  const others = [...second.texts(), ...nothing]
-  const numbers = new Map<string, number>()
-  const found: number[] = []
-  let bytes = 0
-  const add = (one: string) => {
-    for (const other of others) {
-      const result = make.of(one, other) as string
-      const number = getOrInsert(numbers, result, () => {
-        bytes += result.length
-        return numbers.size
-      })
-      found.push(number)
-    }
-    if (bytes > LIMITS.columnStringBytes) {
-      throw new WarpdexError(
-        'TOO_LARGE',
-        `strings that are computed have ${LIMITS.columnStringBytes} bytes at most`,
-      )
-    }
-  }
-  for (const one of first.texts()) add(one)
-  nothing.forEach(add)
-  const strings = [...numbers.keys()].sort(compareStrings)
-  const ranks = new Uint32Array(strings.length)
-  strings.forEach((string, rank) => {
-    ranks[numbers.get(string)!] = rank
+/** A bit for each that is a fault, if there are any. */
+function faultsOf(results: readonly Result[]): Uint32Array | undefined {
+  if (!results.includes(undefined)) return undefined
+  const faults = new Uint32Array(Math.ceil(results.length / 32))
+  results.forEach((result, i) => {
+    if (result === undefined) faults[i >> 5]! |= 1 << (i & 31)
   })
-  const words = Uint32Array.from(found, (number) => ranks[number]!)
-  return { dictionary: dictionaryOf(strings), words, faults: undefined }
+  return faults
+}
+
+function inWords(results: readonly Result[], type: ColumnType) {
+  const bits = results.map((result) => constantBits((result ?? null) as bigint | null, type))
+  const words =
+    columnWords(type) === 2
+      ? new Uint32Array(BigUint64Array.from(bits).buffer)
+      : Uint32Array.from(bits, Number)
+  return { dictionary: undefined, words }
+}
+
+/** Strings as a dictionary of them, and their numbers there. */
+function numbered(results: readonly string[]) {
+  const different = new Set(results)
+  const bytes = Array.from(different).reduce((sum, { length }) => sum + length, 0)
+  if (bytes > LIMITS.columnStringBytes) {
+    const most = LIMITS.columnStringBytes
+    throw new WarpdexError('TOO_LARGE', `different strings that are computed may have ${most} bytes`)
+  }
+  const strings = [...different].sort(compareStrings)
+  const numbers = new Map(strings.map((string, number) => [string, number]))
+  return {
+    dictionary: dictionaryOf(strings),
+    words: Uint32Array.from(results, (string) => numbers.get(string)!),
+  }
 }

@@ -1,4 +1,4 @@
-import { ANY, patternCharacters } from '../../../protocol/query/like.js'
+import { ANY, characterOf, partsOfPattern } from '../../../protocol/query/like.js'
 import type { MatchKind } from '../../../protocol/query/tree.js'
 
 /** What tells whether a text, or of `like` a pattern, is found in strings. */
@@ -20,9 +20,8 @@ const [ANY_TEXT, ONE_CHARACTER] = [-1, -2]
 
 /** Behind a `%` the rest of the pattern is looked for from each character on, which no later `%` makes necessary again. */
 function patternFinder(text: string): (string: string) => boolean {
-  const pattern = (patternCharacters(text) ?? []).map(({ character, isWildcard }) => {
-    if (!isWildcard) return character.codePointAt(0)!
-    return character === ANY ? ANY_TEXT : ONE_CHARACTER
+  const pattern = partsOfPattern(text).map((part) => {
+    return characterOf(part)?.codePointAt(0) ?? (part === ANY ? ANY_TEXT : ONE_CHARACTER)
   })
   return (string) => {
     let [at, place] = [0, 0]
@@ -61,9 +60,9 @@ const [ANY_BYTE, ONE_BYTE] = [0xff, 0xfe]
 export function soughtBytes(match: MatchKind, text: string): Uint8Array {
   if (match !== 'like') return encoder.encode(text)
   return Uint8Array.from(
-    (patternCharacters(text) ?? []).flatMap(({ character, isWildcard }) => {
-      if (!isWildcard) return [...encoder.encode(character)]
-      return character === ANY ? ANY_BYTE : ONE_BYTE
+    partsOfPattern(text).flatMap((part) => {
+      const character = characterOf(part)
+      return character === undefined ? (part === ANY ? ANY_BYTE : ONE_BYTE) : [...encoder.encode(character)]
     }),
   )
 }
