@@ -27,13 +27,13 @@ export const ACCUMULATIONS: Readonly<
   most: { words: 1, add: (_, a, b) => `max(${a}, ${b})` },
   wide: { words: 2, add: (code, a, b) => `${code.use('wide', 'add_wide')}(${a}, ${b})` },
   floats: { words: 2, add: (code, a, b) => `${code.use('sums', 'add_floats')}(${a}, ${b})` },
-  doubles: { words: 4, add: (code, a, b) => `${code.use('doubleSums', 'add_double_pairs')}(${a}, ${b})` },
+  doubles: { words: 4, add: (code, a, b) => `${code.use('doubleSums', 'add_sums')}(${a}, ${b})` },
   wideMost: { words: 2, add: (code, a, b) => `${code.use('sums', 'max_wide')}(${a}, ${b})` },
   long: { words: 3, add: (code, a, b) => `${code.use('sums', 'add_long')}(${a}, ${b})` },
 }
 
-/** Statements that a sum of pairs of doubles takes, roughly. */
-const DOUBLE_SUM = 300
+/** Statements that adding a double takes, roughly. */
+const DOUBLE_SUM = 100
 
 /** Words of a state. */
 export interface Accumulator {
@@ -140,7 +140,7 @@ export class AggregateStates {
     })
   }
 
-  /** Integers of 32 bits have sums of 64, which no 2^32 rows leave; those of 64 bits are added up in 96. Floats and doubles are added up in pairs. */
+  /** Integers of 32 bits have sums of 64, which no 2^32 rows leave; those of 64 bits are added up in 96. Floats are added up in pairs, doubles in 112 bits. */
   #sum(value: RowValue, code: RowCode): Accumulator {
     const { type, value: own } = value
     switch (storageOf(type)) {
@@ -156,7 +156,12 @@ export class AggregateStates {
         return this.#accumulator(value, 'sum', 'floats', () => `vec2u(${own}, 0u)`)
       case 'f64':
         code.weigh(DOUBLE_SUM)
-        return this.#accumulator(value, 'sum', 'doubles', () => `vec4u(${own}, 0u, 0u)`)
+        return this.#accumulator(
+          value,
+          'sum',
+          'doubles',
+          () => `${code.use('doubleSums', 'sum_of_double')}(${own})`,
+        )
       default:
         throw new WarpdexError('INTERNAL', `there is no sum of ${type}`)
     }
@@ -164,7 +169,7 @@ export class AggregateStates {
 
   #squares(value: RowValue, code: RowCode): Accumulator {
     code.weigh(2 * DOUBLE_SUM)
-    const square = () => `${code.use('variance', 'squared_double')}(${value.value})`
+    const square = () => `${code.use('doubleSums', 'square_of_double')}(${value.value})`
     return this.#accumulator(value, 'squares', 'doubles', square)
   }
 

@@ -71,7 +71,7 @@ function aggregateResult(
 function spread(code: RowCode, fn: AggregateFunction, sum: string, squares: string, count: string): RowValue {
   code.weigh(QUOTIENT)
   const valid = code.let(`${count} > 1u`)
-  const variance = code.let(`${code.use('variance', 'variance_of_doubles')}(${sum}, ${squares}, ${count})`)
+  const variance = code.let(`${code.use('variance', 'variance_of_sums')}(${sum}, ${squares}, ${count})`)
   const root = () => `${code.use('variance', 'root_of_double')}(${variance})`
   return code.computed('f64', fn === 'stddev' ? root() : variance, { valid })
 }
@@ -83,9 +83,9 @@ function sum(
   valid: string | undefined,
   overflow: number,
 ): RowValue {
-  // The first of a pair is the sum, rounded.
+  // The first of a pair of floats is the sum, rounded.
   if (type === 'f32') return code.computed('f32', `${total}.x`, { valid })
-  if (type === 'f64') return code.computed('f64', `${total}.xy`, { valid })
+  if (type === 'f64') return code.computed('f64', average(code, type, total, '1u'), { valid })
   if (valueWords(type) === 1) return code.computed(type === 'u32' ? 'u64' : 'i64', total, { valid })
   const extension = type === 'u64' ? '0u' : `${code.use('sums', 'extended_wide')}(${total}.xy).z`
   const fault = code.let(`${total}.z != ${extension}`)
@@ -97,12 +97,12 @@ function sum(
 /** WGSL of a sum divided by the number of values: the nearest double. */
 function average(code: RowCode, type: ColumnType, sum: string, count: string): string {
   code.weigh(QUOTIENT)
-  if (type === 'f64') return `${code.use('averages', 'average_of_doubles')}(${sum}, ${count})`
   const scale = decimalShape(type)?.scale ?? 0
   const divisor =
     scale === 0
       ? `vec4u(${count}, 0u, 0u, 0u)`
       : `${code.use('averages', 'scaled_count')}(${count}, ${code.constant(10n ** BigInt(scale), 2).value})`
+  if (type === 'f64') return `${code.use('doubleSums', 'average_of_sum')}(${sum}, ${divisor})`
   return `${code.use('averages', 'average_as_double')}(${sumOf128(code, type, sum)}, ${divisor})`
 }
 

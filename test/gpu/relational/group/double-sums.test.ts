@@ -7,6 +7,7 @@ import { doublePairs, randomDouble } from '../expressions/doubles.js'
 const device = await openDevice(t)
 const averages = computedOn(device, 'relational/group/double-averages')
 const sums = computedOn(device, 'relational/group/double-sums')
+const variances = computedOn(device, 'relational/group/double-variance')
 const seed = seedOfRun()
 t.comment(`TEST_SEED=${seed}`)
 const random = new Random(seed)
@@ -85,45 +86,78 @@ function exactly(value: number): bigint {
   return value < 0 ? -magnitude : magnitude
 }
 
-const ADD = {
-  uses: 'add_double_pairs',
-  result: 'add_double_pairs(a, b)',
+const ADD = { uses: 'add_sums', result: 'add_sums(a, b)', left: 4, right: 4, words: 4 } as const
+const SINGLE = { uses: 'sum_of_double', result: 'sum_of_double(a)', words: 4 } as const
+const AVERAGE = {
+  uses: 'average_of_sum',
+  result: 'average_of_sum(a, vec4u(b.x, 0u, 0u, 0u))',
   left: 4,
-  right: 4,
-  words: 4,
 } as const
 
-/** Adds up pairs of doubles, row by row. */
-async function added(a: Float64Array, b: Float64Array): Promise<Float64Array<ArrayBuffer>> {
-  return new Float64Array((await sums(ADD, a.buffer, b.buffer)).buffer)
+type Words = Uint32Array<ArrayBuffer>
+
+/** Adds up sums, row by row. */
+function added(a: Words, b: Words): Promise<Words> {
+  return sums(ADD, a.buffer, b.buffer)
 }
 
-/** Numbers as pairs. */
-function asPairs(values: Float64Array): Float64Array<ArrayBuffer> {
-  return Float64Array.from({ length: 2 * values.length }, (_, i) => (i % 2 === 0 ? values[i / 2]! : 0))
+/** Numbers as sums of one. */
+function asSums(values: Float64Array<ArrayBuffer>): Promise<Words> {
+  return sums(SINGLE, values.buffer, values.buffer)
 }
 
-t.test('a sum of two numbers is exact, or not finite as that of JavaScript', async (t) => {
+/** Sums divided by so many. */
+function divided(all: Words, counts: readonly bigint[]): Promise<Words> {
+  return sums(AVERAGE, all.buffer, BigUint64Array.from(counts).buffer)
+}
+
+/** What lies behind the point of integers that stand for sums: bits of a sum of subnormal numbers. */
+const PLACES_OF_SUMS = 1200
+
+/** A sum as an integer times 2^-PLACES_OF_SUMS. */
+function exactSum(all: Words, row: number): bigint {
+  const [x, y, z, w] = all.subarray(4 * row, 4 * row + 4)
+  const mantissa = BigInt.asIntN(
+    112,
+    BigInt(x!) | (BigInt(y!) << 32n) | (BigInt(z!) << 64n) | (BigInt(w! & 0xffff) << 96n),
+  )
+  const exponent = (w! >>> 16) - 8192 + PLACES_OF_SUMS
+  return mantissa === 0n ? 0n : mantissa << BigInt(exponent)
+}
+
+t.test('a sum of two numbers is that of JavaScript', async (t) => {
   const [a, b] = doublePairs(random, 100_000)
-  const found = await added(asPairs(a), asPairs(b))
-  for (let i = 0; i < a.length; i++) {
-    const sum = a[i]! + b[i]!
-    const [first, rest] = [found[2 * i]!, found[2 * i + 1]!]
-    const isExact =
-      !Number.isFinite(sum) || exactly(first) + exactly(rest) === exactly(a[i]!) + exactly(b[i]!)
-    if (first === sum || (Number.isNaN(first) && Number.isNaN(sum))) {
-      if (isExact && (Number.isFinite(sum) || rest === 0)) continue
-    }
-    t.fail(`${a[i]} and ${b[i]}: ${first} and ${rest}`)
-    return
-  }
-  t.pass()
+  const all = await added(await asSums(a), await asSums(b))
+  const found = await divided(
+    all,
+    Array.from(a, () => 1n),
+  )
+  // What adds up to nothing has no sign.
+  const wanted = Float64Array.from(
+    a,
+    (value, i) => value + b[i]! || (Number.isNaN(value + b[i]!) ? Number.NaN : 0),
+  )
+  check(t, found, bitsOf(wanted), (row) => `${a[row]} + ${b[row]}`)
+})
+
+t.test('squares are exact', async (t) => {
+  const [a] = doublePairs(random, 20_000)
+  const finite = Float64Array.from(a, (value) =>
+    Number.isFinite(value) && Math.abs(value) > 1e-150 ? value : 1,
+  )
+  const square = { uses: 'square_of_double', result: 'square_of_double(a)', words: 4 } as const
+  const found = await sums(square, finite.buffer, finite.buffer)
+  const wrong = finite.findIndex((value, row) => {
+    const whole = exactly(value)
+    return exactSum(found, row) << BigInt(2 * 1074 - PLACES_OF_SUMS) !== whole * whole
+  })
+  t.equal(wrong, -1, `${finite[wrong]}`)
 })
 
 const COLUMNS = 64
 
 /** Columns of numbers that each row of a sum takes one of: of near exponents, of any, or such that most cancels out. */
-function columnsToAdd(rows: number): Float64Array[] {
+function columnsToAdd(rows: number): Float64Array<ArrayBuffer>[] {
   const columns = Array.from({ length: COLUMNS }, () => new Float64Array(rows))
   for (let row = 0; row < rows; row++) {
     const [middle, width] = [200 + random.below(1500), random.pick([1, 10, 60, 150, 300])]
@@ -136,66 +170,59 @@ function columnsToAdd(rows: number): Float64Array[] {
   return columns
 }
 
-/** Whether pairs are off by as little as double-sums.wesl says, and their first doubles are the nearest. */
-function areNear(pairs: Float64Array, columns: readonly Float64Array[], depth: number): string | undefined {
-  for (let row = 0; row < pairs.length / 2; row++) {
-    const values = columns.map((column) => exactly(column[row]!))
+/** The first row whose sum is off by more than double-sums.wesl says. */
+function tooFar(all: Words, columns: readonly Float64Array[], depth: number): string | undefined {
+  for (let row = 0; row < all.length / 4; row++) {
+    const values = columns.map((column) => exactly(column[row]!) << BigInt(PLACES_OF_SUMS - 1074))
     const total = values.reduce((sum, value) => sum + value, 0n)
     const magnitudes = values.reduce((sum, value) => sum + (value < 0n ? -value : value), 0n)
-    const [first, rest] = [pairs[2 * row]!, pairs[2 * row + 1]!]
-    const off = exactly(first) + exactly(rest) - total
-    const isNear = (off < 0n ? -off : off) << 106n <= 4n * BigInt(depth) * magnitudes
-    if (!isNear || first + rest !== first)
-      return `row ${row}: ${first} and ${rest}, off by ${off} of ${total}`
+    const off = exactSum(all, row) - total
+    if ((off < 0n ? -off : off) << 108n > BigInt(depth) * magnitudes)
+      return `row ${row}: off by ${off} of ${total}`
   }
   return undefined
 }
 
 t.test('sums of many numbers are within the bound, one after the other and as a tree', async (t) => {
   const columns = columnsToAdd(1000)
-  let chain = asPairs(columns[0]!)
-  for (const column of columns.slice(1)) chain = await added(chain, asPairs(column))
-  t.equal(areNear(chain, columns, COLUMNS - 1), undefined)
-  let parts = columns.map(asPairs)
+  const singles = await Promise.all(columns.map(asSums))
+  let chain = singles[0]!
+  for (const single of singles.slice(1)) chain = await added(chain, single)
+  t.equal(tooFar(chain, columns, COLUMNS - 1), undefined)
+  let parts = singles
   while (parts.length > 1) {
     const half = parts.length / 2
     parts = await Promise.all(parts.slice(0, half).map((part, i) => added(part, parts[half + i]!)))
   }
-  t.equal(areNear(parts[0]!, columns, Math.log2(COLUMNS)), undefined)
+  t.equal(tooFar(parts[0]!, columns, Math.log2(COLUMNS)), undefined)
 })
 
-/** Numbers whose averages are taken are whole ones times 2^-PAIR_PLACES. */
-const PAIR_PLACES = 320
-
-t.test('averages of pairs are the nearest doubles', async (t) => {
+t.test('averages of sums are the nearest doubles', async (t) => {
   const counts = Array.from({ length: ROWS }, () => randomInteger(32))
-  const firsts = new Float64Array(ROWS)
-  const rests = new Float64Array(ROWS)
+  const [a, b] = [new Float64Array(ROWS), new Float64Array(ROWS)]
   for (const [i, count] of counts.entries()) {
-    firsts[i] = randomDouble(random, 1023 - 40 + random.below(80))
-    rests[i] = randomDouble(random, 1023 - 150 + random.below(190))
+    a[i] = randomDouble(random, 1023 - 40 + random.below(80))
+    b[i] = randomDouble(random, 1023 - 150 + random.below(190))
     if (i % 3 > 0) continue
     // A number of times an odd number of 54 bits, whose average is halfway between doubles, and what is next to it.
     const odd = (1n << 53n) | BigInt(2 * random.word() + 1)
     const total = odd * count + (i % 2 === 0 ? 0n : BigInt(random.below(3) - 1))
-    firsts[i] = Number(total)
-    rests[i] = Number(total - BigInt(firsts[i]!))
-    if (random.chance(0.5)) [firsts[i], rests[i]] = [-firsts[i]!, -rests[i]!]
+    a[i] = Number(total)
+    b[i] = Number(total - BigInt(a[i]!))
+    if (random.chance(0.5)) [a[i], b[i]] = [-a[i]!, -b[i]!]
   }
-  const pairs = await added(asPairs(firsts), asPairs(rests))
-  const average = { uses: 'average_of_doubles', result: 'average_of_doubles(a, b.x)', left: 4 } as const
-  const found = await averages(average, pairs.buffer, BigUint64Array.from(counts).buffer)
-  const wanted = Float64Array.from(counts, (count, i) => {
-    const total = exactly(pairs[2 * i]!) + exactly(pairs[2 * i + 1]!)
-    return nearestQuotient(total >> BigInt(1074 - PAIR_PLACES), count, PAIR_PLACES)
-  })
-  check(t, found, bitsOf(wanted), (row) => `${pairs[2 * row]} and ${pairs[2 * row + 1]} / ${counts[row]}`)
+  const all = await added(await asSums(a), await asSums(b))
+  const found = await divided(all, counts)
+  const wanted = Float64Array.from(counts, (count, i) =>
+    nearestQuotient(exactSum(all, i) >> BigInt(PLACES_OF_SUMS - 320), count, 320),
+  )
+  check(t, found, bitsOf(wanted), (row) => `${a[row]} and ${b[row]} / ${counts[row]}`)
 })
 
-t.test('averages of no numbers, and of what is not finite, are their sums', async (t) => {
-  const values = Float64Array.of(0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN)
-  const average = { uses: 'average_of_doubles', result: 'average_of_doubles(a, b.x)', left: 4 } as const
-  const counts = BigUint64Array.from(values, (_, i) => BigInt(i))
-  const found = await averages(average, bitsOf(asPairs(values)).buffer, counts.buffer)
-  check(t, found, bitsOf(values), (row) => `${values[row]}`)
+const ROOT = { uses: 'root_of_double', result: 'root_of_double(a)' } as const
+
+t.test('roots are those of JavaScript', async (t) => {
+  const values = Float64Array.from(doublePairs(random, 40_000)[0], (value) => Math.abs(value) || 0)
+  const found = await variances(ROOT, values.buffer, values.buffer)
+  check(t, found, bitsOf(Float64Array.from(values, Math.sqrt)), (row) => `the root of ${values[row]}`)
 })
