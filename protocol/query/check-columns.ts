@@ -35,18 +35,32 @@ export function checkGroups(reader: NodeReader, input: TypedNode): TypedNode {
     .map((item): TypedAggregate => {
       const name = columnName(item)
       const fn = item.choice('function', AGGREGATES)
+      const isDistinct = item.flag('distinct')
       const given = item.has('value') ? checkExpression(item.child('value'), input.columns) : undefined
       const value = given && aggregated(fn, given)
-      if (value === undefined && fn !== 'count') throw item.fault(`"${fn}" needs a "value"`)
+      if (value === undefined && (fn !== 'count' || isDistinct)) {
+        throw item.fault(`${isDistinct ? `a distinct "${fn}"` : `"${fn}"`} needs a "value"`)
+      }
       const type = aggregateType(fn, value?.type)
       if (type === undefined) throw item.fault(`there is no ${fn} of ${given?.type}`)
       item.finish()
       // No group is empty, but for that of all rows.
       const nullable = fn !== 'count' && (!isGrouped || value?.nullable === true || isSpread(fn))
       columns.push({ name, type, nullable })
-      return { function: fn, value }
+      return aggregateOf(fn, isDistinct, value)
     })
   return { op: 'groupBy', input, keys: keys.values, aggregates, columns, path: reader.path }
+}
+
+/** A median is the average of what is in the middle, and whatever is first is the largest of one row. */
+function aggregateOf(
+  fn: AggregateFunction,
+  isDistinct: boolean,
+  value: TypedExpression | undefined,
+): TypedAggregate {
+  if (fn === 'first') return { function: 'max', value, rows: 'first' }
+  if (fn === 'median') return { function: 'avg', value, rows: 'middle' }
+  return { function: fn, value, rows: isDistinct ? 'distinct' : undefined }
 }
 
 /** Of a sample: there is none of a single value. */
@@ -56,7 +70,8 @@ function isSpread(fn: AggregateFunction): boolean {
 
 /** What an aggregate takes of its value: averages of floats and spreads are made of doubles. */
 function aggregated(fn: AggregateFunction, value: TypedExpression): TypedExpression {
-  const isDouble = isSpread(fn) || (fn === 'avg' && value.type === 'f32')
+  const isAverage = fn === 'avg' || fn === 'median'
+  const isDouble = isSpread(fn) || (isAverage && value.type === 'f32')
   return (isDouble && isNumeric(value.type) && converted(value, 'f64')) || value
 }
 
@@ -64,7 +79,7 @@ function aggregated(fn: AggregateFunction, value: TypedExpression): TypedExpress
 function aggregateType(fn: AggregateFunction, type: ColumnType | undefined): ColumnType | undefined {
   if (fn === 'count') return 'u32'
   if (type === undefined) return undefined
-  if (fn === 'min' || fn === 'max') return type
+  if (fn === 'min' || fn === 'max' || fn === 'first') return type
   if (!isNumeric(type)) return undefined
   if (fn !== 'sum') return 'f64'
   const decimal = decimalShape(type)

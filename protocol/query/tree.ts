@@ -86,14 +86,26 @@ export interface NamedExpression {
   readonly value: Expression
 }
 
-export const AGGREGATES = ['count', 'sum', 'min', 'max', 'avg', 'stddev', 'variance'] as const
+export const AGGREGATES = [
+  'count',
+  'sum',
+  'min',
+  'max',
+  'avg',
+  'stddev',
+  'variance',
+  'median',
+  'first',
+] as const
 export type AggregateFunction = (typeof AGGREGATES)[number]
 
 export interface Aggregate {
   readonly name: string
   readonly function: AggregateFunction
-  /** Nulls of it are left out. Only `count` can do without: it counts rows then. */
+  /** Nulls of it are left out, but of `first`. Only `count` can do without: it counts rows then. */
   readonly value?: Expression | undefined
+  /** Whether each different value counts once. */
+  readonly distinct?: boolean | undefined
 }
 
 /**

@@ -49,7 +49,12 @@ export interface TypedAggregate {
   readonly function: AggregateFunction
   /** Undefined where rows are counted. */
   readonly value: TypedExpression | undefined
+  /** All of a group unless given. */
+  readonly rows?: AggregatedRows | undefined
 }
+
+/** Of each group the first of its rows, the first one with each value, or those in the middle of their order by value. */
+export type AggregatedRows = 'first' | 'distinct' | 'middle'
 
 export interface SortKey {
   /** Number of the column in the input. */

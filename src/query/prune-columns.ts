@@ -90,9 +90,9 @@ function pruneGroups(node: NodeOf<'groupBy'>, needed: readonly number[]): Pruned
     ...node,
     input: input.node,
     keys: node.keys.map((key) => renumber(key, input)),
-    aggregates: aggregates.map(({ function: fn, value }) => ({
-      function: fn,
-      value: value && renumber(value, input),
+    aggregates: aggregates.map((aggregate) => ({
+      ...aggregate,
+      value: aggregate.value && renumber(aggregate.value, input),
     })),
   }
   return { node: pruned, kept: [...node.keys.keys(), ...behind] }

@@ -313,6 +313,7 @@ export function when(
 export interface AggregateValue {
   readonly function: AggregateFunction
   readonly value?: Expression | undefined
+  readonly distinct?: boolean | undefined
 }
 
 /** Rows, or rows that have a value. */
@@ -345,6 +346,21 @@ export function stddev(value: Value | string): AggregateValue {
 /** The variance of a sample, as `f64`; null of fewer than two values. */
 export function variance(value: Value | string): AggregateValue {
   return { function: 'variance', value: columnOrValue(value) }
+}
+
+/** As `f64`. */
+export function median(value: Value | string): AggregateValue {
+  return { function: 'median', value: columnOrValue(value) }
+}
+
+/** That of the first row, null if that has none. */
+export function first(value: Value | string): AggregateValue {
+  return { function: 'first', value: columnOrValue(value) }
+}
+
+/** An aggregate in which each different value counts once: `distinct(count('a'))`. */
+export function distinct(aggregate: AggregateValue): AggregateValue {
+  return { ...aggregate, distinct: true }
 }
 
 /** A column by its name, or a value. */

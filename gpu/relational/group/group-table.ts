@@ -6,6 +6,7 @@ import { ascending } from '../order/sortedness.js'
 import type { DeviceWork } from '../query/device-work.js'
 import { Table } from '../query/table.js'
 import type { GroupedRows } from './group-plan.js'
+import { markRows } from './marked-rows.js'
 import { reduceAll, reduceOrdered } from './reduce-groups.js'
 import { type FoundGroups, groupBySlots, slotKeys } from './slot-groups.js'
 
@@ -31,12 +32,13 @@ export type GroupedAtOnce = Grouped & Pick<FoundGroups, 'rows'>
 export async function groupTable(
   work: DeviceWork,
   table: Table,
-  { keys, aggregates }: Grouping,
+  { keys, aggregates: asked }: Grouping,
 ): Promise<Grouped> {
+  const { table: marked, aggregates } = await markRows(work, table, keys, asked)
   const keyed = await projected(work, table, keys)
-  const found = await groupRows(work, { table, condition: undefined }, keyed, aggregates)
+  const found = await groupRows(work, { table: marked, condition: undefined }, keyed, aggregates)
   if (found !== undefined) return found
-  const simple = await materialised(work, table, aggregates)
+  const simple = await materialised(work, marked, aggregates)
   const again = await groupRows(work, simple.rows, keyed, simple.aggregates)
   if (again === undefined) throw new WarpdexError('INTERNAL', 'an aggregate reads too many columns')
   return again

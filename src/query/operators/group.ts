@@ -28,7 +28,8 @@ export async function* group(
   execute: (input: TypedNode) => Tables,
 ): Tables {
   const { input } = node
-  if (input.op !== 'where' || !goesWithGroups(run, input)) {
+  const hasMarks = node.aggregates.some(({ rows }) => rows !== undefined)
+  if (input.op !== 'where' || hasMarks || !goesWithGroups(run, input)) {
     yield groups(run, node, await collect(run, input, execute(input)))
     return
   }

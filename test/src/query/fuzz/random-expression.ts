@@ -1,5 +1,10 @@
 import type { ColumnType } from '../../../../protocol/column-types.js'
-import type { ComparisonOp, Expression, MatchKind } from '../../../../protocol/query/tree.js'
+import type {
+  AggregateFunction,
+  ComparisonOp,
+  Expression,
+  MatchKind,
+} from '../../../../protocol/query/tree.js'
 import { COMPARISONS } from '../../../../protocol/query/tree.js'
 import type { Random } from '../../../random.js'
 import { randomCell } from '../relations.js'
@@ -112,6 +117,7 @@ export class RandomExpressions {
   aggregate() {
     const random = this.#random
     const fn = random.pick(['count', 'count', 'sum', 'min', 'max', 'avg'] as const)
+    if (random.chance(0.3)) return this.#ofSomeRows()
     if (fn === 'count') {
       if (random.chance(0.5)) return aggregateOf(fn, undefined, 'count(*)::uinteger', 'u32', true)
       const column = random.pick(this.#columns)
@@ -129,6 +135,23 @@ export class RandomExpressions {
     if (value.type === 'f32') return aggregateOf(fn, value, `sum(${value.sql})::float`, 'f32', false)
     const type = value.type === 'u32' ? 'u64' : 'i64'
     return aggregateOf(fn, value, `sum(${value.sql})::${sqlTypeOf(type)}`, type, true)
+  }
+
+  /** An aggregate of different values, or of those in the middle. */
+  #ofSomeRows() {
+    const column = this.#pick(({ exact }) => exact)
+    if (column === undefined) return undefined
+    const name = quoted(column.name)
+    const isMedian = (column.type === 'u32' || column.type === 'i32') && this.#random.chance(0.5)
+    if (isMedian) return aggregateOf('median', columnValue(column), `median(${name})`, 'f64', true)
+    const { aggregate, ...count } = aggregateOf(
+      'count',
+      columnValue(column),
+      `count(distinct ${name})::uinteger`,
+      'u32',
+      true,
+    )
+    return { ...count, aggregate: { ...aggregate, distinct: true } }
   }
 
   #pick(isRight: (column: FuzzColumn) => boolean): FuzzColumn | undefined {
@@ -337,7 +360,7 @@ export class RandomExpressions {
 }
 
 function aggregateOf(
-  fn: 'count' | 'sum' | 'min' | 'max' | 'avg',
+  fn: AggregateFunction,
   value: FuzzValue | undefined,
   sql: string,
   type: ColumnType,
