@@ -9,7 +9,7 @@ export type {
   SelectionExplanation,
 } from '../../protocol/query/explanation.js'
 export type { KeptRelation } from '../../protocol/query/keep.js'
-export type { JoinAlgorithm, JoinKind, QueryNode, SortColumn } from '../../protocol/query/tree.js'
+export type { JoinAlgorithm, JoinKind, QueryNode, SortColumn, SortValue } from '../../protocol/query/tree.js'
 export type {
   ColumnDefinition,
   Lifetime,

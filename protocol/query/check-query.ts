@@ -1,11 +1,12 @@
 import { LIMITS } from '../limits.js'
 import { checkGroups, checkNamed } from './check-columns.js'
-import { checkCondition, columnNumber } from './check-expression.js'
+import { checkCondition, checkExpression, columnNumber } from './check-expression.js'
 import { checkJoin } from './check-join.js'
+import { refuseClashes, toldApart } from './column-names.js'
 import type { ConstantList } from './constant-lists.js'
 import { NodeReader } from './node-reader.js'
 import { type ResultColumn, SET_OPERATORS, type SetOperator } from './tree.js'
-import { inputsOf, type TypedNode } from './typed.js'
+import { columnAt, inputsOf, type TypedExpression, type TypedNode, withValues } from './typed.js'
 
 /** Columns of a relation by its name; throws where there is no such relation. */
 export type SchemaOf = (relation: string) => readonly ResultColumn[]
@@ -53,13 +54,7 @@ function checkNode(reader: NodeReader, schemaOf: SchemaOf): TypedNode {
   if (length > LIMITS.queryColumns) {
     throw reader.fault(`this gives ${length} columns; ${LIMITS.queryColumns} are allowed`)
   }
-  const names = new Set<string>()
-  for (const { name } of node.columns) {
-    if (names.has(name)) {
-      throw reader.fault(`two columns are named "${name}"; "as" of a scan, or a projection, tells them apart`)
-    }
-    names.add(name)
-  }
+  refuseClashes(reader, node.columns)
   return node
 }
 
@@ -84,7 +79,7 @@ function checkOp(reader: NodeReader, schemaOf: SchemaOf): TypedNode {
       return checkJoin(reader, inputAt('left'), inputAt('right'))
     case 'product': {
       const [left, right] = [inputAt('left'), inputAt('right')]
-      return { op, left, right, path, columns: [...left.columns, ...right.columns] }
+      return { op, left, right, path, columns: toldApart(left.columns, right.columns).flat() }
     }
     case 'distinct': {
       const input = inputAt('input')
@@ -110,21 +105,31 @@ function checkScan(reader: NodeReader, schemaOf: SchemaOf): TypedNode {
   const relation = reader.text('relation')
   const as = reader.optionalText('as')
   const columns = schemaOf(relation).map((column) =>
-    as === undefined ? column : { ...column, name: `${as}.${column.name}` },
+    as === undefined ? { ...column, relation } : { ...column, name: `${as}.${column.name}` },
   )
   return { op: 'scan', relation, kept: [...columns.keys()], columns, path: reader.path }
 }
 
 function checkOrder(reader: NodeReader, input: TypedNode): TypedNode {
   const { columns } = input
+  const { path } = reader
+  const computed: TypedExpression[] = []
   const by = reader.children('by', 1, LIMITS.queryKeys).map((key) => {
-    const column = columnNumber(key.path, key.text('column'), columns)
+    if (key.has('column') === key.has('value')) {
+      throw key.fault('an order goes by a "column", or by a "value", which is an expression')
+    }
+    const column = key.has('column')
+      ? columnNumber(key.path, key.text('column'), columns)
+      : columns.length + computed.push(checkExpression(key.child('value'), columns)) - 1
     const descending = key.flag('descending')
     const nullsFirst = key.choice('nulls', ['first', 'last'], 'last') === 'first'
     key.finish()
     return { column, descending, nullsFirst }
   })
-  return { op: 'orderBy', input, by, columns, path: reader.path }
+  if (computed.length === 0) return { op: 'orderBy', input, by, columns, path }
+  const wide = withValues(input, computed, path)
+  const ordered: TypedNode = { op: 'orderBy', input: wide, by, columns: wide.columns, path }
+  return { op: 'project', input: ordered, values: columns.map(columnAt), columns, path }
 }
 
 function checkSets(op: SetOperator, reader: NodeReader, left: TypedNode, right: TypedNode): TypedNode {

@@ -130,6 +130,11 @@ export interface SortColumn {
   readonly nulls?: 'first' | 'last' | undefined
 }
 
+/** The same by an expression. */
+export interface SortValue extends Omit<SortColumn, 'column'> {
+  readonly value: Expression
+}
+
 /** The nodes with two inputs whose rows are looked at as a whole. */
 export const SET_OPERATORS = ['union', 'intersect', 'except'] as const
 export type SetOperator = (typeof SET_OPERATORS)[number]
@@ -180,7 +185,7 @@ export type QueryNode =
       readonly aggregates: readonly Aggregate[]
     }
   /** Stable: rows that are equal in all columns stay in their order. */
-  | { readonly op: 'orderBy'; readonly input: QueryNode; readonly by: readonly SortColumn[] }
+  | { readonly op: 'orderBy'; readonly input: QueryNode; readonly by: readonly (SortColumn | SortValue)[] }
   | {
       readonly op: 'limit'
       readonly input: QueryNode

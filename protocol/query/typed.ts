@@ -69,9 +69,15 @@ export interface JoinCondition {
   readonly width: number | undefined
 }
 
+/** A column of a node. */
+export interface NamedColumn extends ResultColumn {
+  /** The relation whose column it is, under the name that it has there; absent of others, and where the scan has an `as`. */
+  readonly relation?: string | undefined
+}
+
 /** A node that was checked, with the columns that it gives. */
 export type TypedNode = {
-  readonly columns: readonly ResultColumn[]
+  readonly columns: readonly NamedColumn[]
   /** Where the node is in the tree that was sent, such as `query.input.left`. */
   readonly path: string
 } /** `kept`: numbers of the relation's columns that are given. */ & (
@@ -145,6 +151,18 @@ export function givenOf(node: NodeOf<'joinWhere'>): number[] {
 export function inputsOf(node: TypedNode): readonly TypedNode[] {
   if (node.op === 'scan') return []
   return 'left' in node ? [node.left, node.right] : [node.input]
+}
+
+/** A column of a node as an expression over it. */
+export function columnAt({ type, nullable }: ResultColumn, index: number): TypedExpression {
+  return { kind: 'column', index, type, nullable }
+}
+
+/** A node with further columns, which have no names. */
+export function withValues(input: TypedNode, values: readonly TypedExpression[], path: string): TypedNode {
+  const further = values.map(({ type, nullable }) => ({ name: '', type, nullable }))
+  const columns = [...input.columns, ...further]
+  return { op: 'project', input, values: [...input.columns.map(columnAt), ...values], columns, path }
 }
 
 /** What an expression consists of. */

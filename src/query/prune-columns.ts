@@ -98,25 +98,25 @@ function pruneGroups(node: NodeOf<'groupBy'>, needed: readonly number[]): Pruned
   return { node: pruned, kept: [...node.keys.keys(), ...behind] }
 }
 
-/** Columns of the right side come after those of the left, unless the node gives the left side's only. What a join goes by ends with it unless it is needed above. */
+/** Columns of the right side come after those of the left, and behind them row numbers. What a join goes by ends with it unless it is needed above. */
 function pruneSides(node: NodeOf<'join' | 'product'>, needed: ReadonlySet<number>): Pruned {
   const pairs = node.op === 'join' ? node.condition.pairs : []
   const width = node.left.columns.length
-  const above = [...needed]
   const all = width + node.right.columns.length
+  const outputs = [...needed].sort((a, b) => a - b)
+  const above = node.op === 'join' ? outputs.map((column) => node.kept[column]!) : outputs
   const ofLeft = [...pairs.map(([column]) => column), ...above.filter((column) => column < width)]
   const behind = above.filter((column) => column >= width && column < all).map((column) => column - width)
   const left = prune(node.left, new Set(ofLeft))
   const right = prune(node.right, new Set([...pairs.map(([, column]) => column), ...behind]))
-  const rightKept = node.columns.length > width ? right.kept.map((column) => column + width) : []
+  const rightKept = right.kept.map((column) => column + width)
   const both = [...left.kept, ...rightKept, ...above.filter((column) => column >= all)]
   const pruned = { ...node, left: left.node, right: right.node }
   if (pruned.op === 'product') return { node: pruned, kept: both }
-  const kept = both.filter((column) => needed.has(column))
-  const numbers = kept.map((column) => both.indexOf(column))
+  const kept = above.map((column) => both.indexOf(column))
   const renumbered = pairs.map(([l, r]) => [left.kept.indexOf(l), right.kept.indexOf(r)] as const)
   const condition = { ...pruned.condition, pairs: renumbered }
-  return { node: { ...pruned, condition, kept: numbers }, kept }
+  return { node: { ...pruned, condition, kept }, kept: outputs }
 }
 
 /** An expression over an input of which only some columns are left. */

@@ -18,7 +18,7 @@ export async function* resultBatches(
   run: QueryRun,
   node: TypedNode,
 ): AsyncGenerator<ResultBatch, void, undefined> {
-  const { columns } = node
+  const columns = node.columns.map(({ name, type, nullable }) => ({ name, type, nullable }))
   const most = batchRows(columns)
   let wanted = most
   let isEmpty = true

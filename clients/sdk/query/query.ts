@@ -7,6 +7,7 @@ import {
   type QueryNode,
   type SetOperator,
   type SortColumn,
+  type SortValue,
   TREE_JOIN_KINDS,
   type TreeJoinKind,
 } from '../../../protocol/query/tree.js'
@@ -61,7 +62,12 @@ export interface SetOptions {
 }
 
 const SET_OPTIONS: Kinds<SetOptions> = { all: FLAG, byKey: TEXTS }
-const SORT_FIELDS: Kinds<SortColumn> = { column: TEXT, descending: FLAG, nulls: oneOf(['first', 'last']) }
+const SORT_FIELDS: Kinds<SortColumn & SortValue> = {
+  column: TEXT,
+  value: ANYTHING,
+  descending: FLAG,
+  nulls: oneOf(['first', 'last']),
+}
 
 /** A query over relations. Every method gives another query, whose rows are made of this one's. `Client.query` carries it out. */
 export class Query {
@@ -130,13 +136,14 @@ export class Query {
     return new Query({ op: 'groupBy', input: this.tree, keys: named(keys, 'groupBy'), aggregates: listed })
   }
 
-  /** By columns, the first one first. */
-  orderBy(...by: readonly (string | SortColumn)[]): Query {
+  /** By columns and values, the first one first. */
+  orderBy(...by: readonly (string | Value | SortColumn | SortValue)[]): Query {
     const columns = by.map((column) => {
       if (typeof column === 'string') return { column }
-      if (column instanceof Value || typeof column !== 'object' || column === null) {
-        const right = "names of columns, as in orderBy('a', descending('b'))"
-        throw badRequest(`orderBy takes ${right}, not ${titleOf(column)}; select computes columns`)
+      if (column instanceof Value) return { value: column.expression }
+      if (typeof column !== 'object' || column === null) {
+        const right = "names of columns and values, as in orderBy('a', descending('b'))"
+        throw badRequest(`orderBy takes ${right}, not ${titleOf(column)}`)
       }
       checkOptions(column, SORT_FIELDS, 'a column of orderBy', 'field')
       return column
@@ -168,10 +175,13 @@ export function relation(name: string, as?: string): Query {
   return new Query({ op: 'scan', relation: name, as })
 }
 
-/** A column to order by, the largest first. */
-export function descending(column: string, nulls?: 'first' | 'last'): SortColumn {
-  checkName(column, 'descending', 'a column')
-  const sort: SortColumn = { column, descending: true, nulls }
+/** A column or a value to order by, the largest first. */
+export function descending(column: string, nulls?: 'first' | 'last'): SortColumn
+export function descending(column: Value, nulls?: 'first' | 'last'): SortValue
+export function descending(column: string | Value, nulls?: 'first' | 'last'): SortColumn | SortValue {
+  if (!(column instanceof Value)) checkName(column, 'descending', 'a column')
+  const by = column instanceof Value ? { value: column.expression } : { column }
+  const sort = { ...by, descending: true, nulls }
   checkOptions(sort, SORT_FIELDS, 'descending', 'field')
   return sort
 }

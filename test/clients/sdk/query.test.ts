@@ -7,6 +7,9 @@ import {
   constant,
   count,
   descending,
+  distinct,
+  first,
+  median,
   or,
   type Query,
   type QueryExplanation,
@@ -67,6 +70,21 @@ t.test('queries of a client', async (t) => {
     t.strictSame(await client.query(relation('r').limit(0)).rows(), [])
   })
 
+  await t.test('conditions of joins, different values and orders by values', async (t) => {
+    const query = relation('r')
+      .join(relation('q'), { on: 'nu', kind: 'left', condition: col('r.id').lt(col('q.id')) })
+      .groupBy(['r.s'], { ids: distinct(count('q.id')), middle: median('r.u'), one: first('r.s') })
+      .orderBy(descending(col('ids').times(2)), col('r.s'))
+    const sql = `select r.s, count(distinct q.id), median(r.u), first(r.s)
+      from r left join q on r.nu = q.nu and r.id < q.id group by r.s order by 2 desc, 1`
+    const found = await rowsOf(client.query(query))
+    t.equal(difference(found, await oracle.rows(sql), ['string', 'u32', 'f64', 'string'], true), undefined)
+    const marked = relation('r').join(relation('q'), { on: 'nu', kind: 'mark', as: 'known' })
+    const known = marked.where(col('known')).groupBy([], { rows: count() })
+    const wanted = await oracle.rows('select count(*) from r where nu in (select nu from q)')
+    t.equal(Number((await rowsOf(client.query(known)))[0]![0]), Number(wanted[0]![0]))
+  })
+
   const product = relation('r', 'a')
     .select(['a.ul', 'a.il', 'a.id'])
     .product(relation('q', 'b').select(['b.ul', 'b.ns', 'b.id']))
@@ -110,7 +128,7 @@ t.test('queries of a client', async (t) => {
       'BAD_REQUEST',
       /^query\.condition\.args\[0\]: string and i64/,
     )
-    await rejected(relation('r').product(relation('q')), 'BAD_REQUEST', /^query: two columns are named "id"/)
+    await rejected(relation('r').product(relation('r')), 'BAD_REQUEST', /^query: two columns are named "id"/)
   })
 
   await t.test('numbers past a type are above or below all of its numbers', async (t) => {
