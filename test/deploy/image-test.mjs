@@ -11,6 +11,8 @@ import { setTimeout } from 'node:timers/promises'
 
 const { IMAGE_TEST_MIRROR: mirror = 'http://deb.debian.org/debian' } = process.env
 const DOCKERFILE = 'deploy/Dockerfile'
+/** The base image's. */
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const TOKEN = 'a token for the test of the image'.replaceAll(' ', '-')
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt'
 /** What commands of a build need beside the file system: devices and processes. */
@@ -77,7 +79,7 @@ function build(work, context) {
     if (name === 'FROM') {
       const [, alias = 'image'] = / AS (\w+)$/.exec(text) ?? []
       if (!/^node:\S+-bookworm-slim( |$)/.test(text)) throw new Error(`the test has no other base: ${text}`)
-      stage = { root: join(work, alias), folder: '/', env: { PATH: process.env.PATH } }
+      stage = { root: join(work, alias), folder: '/', env: { PATH } }
       run('cp', ['-a', base, stage.root])
       stages.set(alias, stage)
     } else if (name === 'RUN') {
