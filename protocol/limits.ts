@@ -151,6 +151,8 @@ export const LIMITS = {
   queryDepth: 64,
   /** Constants, columns and operators in all expressions of one query. */
   queryExpressions: 4096,
+  /** Parts of one expression where those that are looked at several times count as often: `in` and `coalesce` within each other multiply. */
+  queryExpressionSize: 2 ** 18,
   /** Lists of constants that come with a query as columns: as many as have room among the sections of a frame. */
   queryLists: 128,
   /** Constants in all of these lists. Each is a comparison where its `in` is no condition on a column, and rows are compared with all of them. */

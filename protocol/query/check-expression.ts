@@ -20,7 +20,7 @@ import {
   type MatchKind,
   type ResultColumn,
 } from './tree.js'
-import { hasNulls, type Pair, type TypedExpression } from './typed.js'
+import { hasNulls, type Pair, sizeOf, type TypedExpression } from './typed.js'
 import { alike, unified } from './unify.js'
 import { commonType, converted, isNumeric, wideType } from './value-types.js'
 
@@ -46,6 +46,11 @@ export function checkExpression(reader: NodeReader, columns: Columns): TypedExpr
   )
   const typed = checkForm(reader, columns)
   reader.finish()
+  if (sizeOf(typed) > LIMITS.queryExpressionSize) {
+    throw reader.fault(
+      `an expression has at most ${LIMITS.queryExpressionSize} parts where each value of "in" and "coalesce" counts as often as it is looked at`,
+    )
+  }
   return typed
 }
 

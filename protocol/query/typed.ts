@@ -1,5 +1,6 @@
 import type { ColumnType } from '../column-types.js'
 import { WarpdexError } from '../errors.js'
+import { getOrInsert } from '../get-or-insert.js'
 import type {
   AggregateFunction,
   ArithmeticOp,
@@ -177,7 +178,22 @@ export function hasNulls(values: readonly TypedExpression[]): boolean {
 
 /** Numbers of the columns that an expression reads, each as often as it does. */
 export function columnsRead(expression: TypedExpression): number[] {
-  return expression.kind === 'column' ? [expression.index] : argumentsOf(expression).flatMap(columnsRead)
+  const read: number[] = []
+  const visit = (part: TypedExpression) => {
+    if (part.kind === 'column') read.push(part.index)
+    else argumentsOf(part).forEach(visit)
+  }
+  visit(expression)
+  return read
+}
+
+const sizes = new WeakMap<TypedExpression, number>()
+
+/** How many parts an expression has, those that stand in it several times as often. */
+export function sizeOf(expression: TypedExpression): number {
+  return getOrInsert(sizes, expression, () => {
+    return argumentsOf(expression).reduce((sum, part) => sum + sizeOf(part), 1)
+  })
 }
 
 /** The same expression over columns with other numbers. */

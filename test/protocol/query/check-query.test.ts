@@ -141,6 +141,12 @@ t.test('limits of a tree', async (t) => {
   t.throws(() => check(wide(8)), { message: /at most 256 operators/ })
   const many = { op: 'and', args: new Array(LIMITS.queryExpressions).fill({ value: true }) }
   t.throws(() => check(where(many)), { message: /at most 4096 parts/ })
+  const multiplied = (levels: number): object => {
+    if (levels === 0) return { op: 'isNull', args: [col('i')] }
+    return { op: 'in', args: [multiplied(levels - 1), { value: true }, { value: false }] }
+  }
+  t.ok(check(where(multiplied(12))))
+  t.throws(() => check(where(multiplied(40))), { message: /at most 262144 parts/ })
 })
 
 t.test('what a tree gives', async (t) => {

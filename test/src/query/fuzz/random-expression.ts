@@ -109,8 +109,54 @@ export class RandomExpressions {
       () => this.#choice(),
       () => this.#cast(),
       () => this.#truth(),
+      () => this.#text(),
+      () => this.#date(),
     ]
     return random.pick(makers)() ?? this.#copy()
+  }
+
+  /** A function of a string. */
+  #text(): FuzzValue | undefined {
+    const column = this.#pick(({ exact, type }) => exact && type === 'string')
+    if (column === undefined) return undefined
+    const name = quoted(column.name)
+    const { type, nullable } = column
+    const places = [this.#random.below(7) - 3, this.#random.below(4)] as const
+    const [op, constants, sql] = this.#random.pick([
+      ['upper', [], `upper(${name})`],
+      ['lower', [], `lower(${name})`],
+      ['length', [], `length(${name})`],
+      ['substring', places, `substring(${name}, ${places})`],
+      ['||', ['x'], `${name} || 'x'`],
+    ] as const)
+    const args = [columnOf(column), ...constants.map((value) => ({ value }))]
+    const isNumber = op === 'length'
+    return {
+      expression: { op, args },
+      sql,
+      type: isNumber ? 'i64' : type,
+      nullable,
+      exact: true,
+      small: false,
+    }
+  }
+
+  /** A part of a date or timestamp, or one that is moved. */
+  #date(): FuzzValue | undefined {
+    const column = this.#pick(({ type }) => type === 'date' || type === 'timestamp')
+    if (column === undefined) return undefined
+    const name = quoted(column.name)
+    const { type, nullable } = column
+    const [value, months] = [columnOf(column), this.#random.below(41) - 20]
+    const moved = `(${name} + to_months(${months}))::${type}`
+    const [expression, sql, result] = this.#random.pick([
+      [{ op: 'year', args: [value] }, `year(${name})`, 'i64'],
+      [{ op: 'dayOfWeek', args: [value] }, `dayofweek(${name})`, 'i64'],
+      [{ op: 'dateTrunc', args: [{ value: 'month' }, value] }, `date_trunc('month', ${name})`, 'timestamp'],
+      [{ op: 'addMonths', args: [value, { value: months }] }, moved, type],
+      [{ op: 'cast', args: [value], type: 'date' }, `${name}::date`, 'date'],
+    ] as const)
+    return { expression, sql, type: result, nullable, exact: true, small: false }
   }
 
   /** An aggregate over what one can be made of here. */
