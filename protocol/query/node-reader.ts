@@ -118,7 +118,9 @@ export class NodeReader {
 
   /** @throws WarpdexError `BAD_REQUEST` where the map has fields that nobody asked for */
   finish(): void {
-    const unknown = Object.keys(this.#fields).find((name) => !this.#read.has(name))
+    const unknown = Object.keys(this.#fields).find(
+      (name) => this.#fields[name] !== undefined && !this.#read.has(name),
+    )
     if (unknown !== undefined) {
       throw this.fault(
         `unknown field "${unknown.slice(0, 64)}"; the fields are ${[...this.#read].join(', ')}`,

@@ -83,8 +83,8 @@ function roundedType(type: ColumnType, digits: number): ColumnType {
 
 function digitsOf({ reader, name, args: [, digits] }: Call): number {
   if (digits === undefined) return 0
-  const number =
-    digits.kind === 'constant' && typeof digits.value === 'bigint' ? Number(digits.value) : Number.NaN
+  const isWhole = digits.kind === 'constant' && isInteger(digits.type) && digits.value !== null
+  const number = isWhole ? Number(digits.value) : Number.NaN
   if (Math.abs(number) <= MOST_DIGITS) return number
   throw reader.fault(`"${name}" needs a constant number of digits from -${MOST_DIGITS} to ${MOST_DIGITS}`)
 }

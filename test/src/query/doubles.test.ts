@@ -1,7 +1,7 @@
 import t from 'tap'
 import { avg, col, stddev, sum, type Value, variance } from '../../../clients/sdk/query/value.js'
 import type { ColumnType } from '../../../protocol/column-types.js'
-import type { QueryNode } from '../../../protocol/query/tree.js'
+import { COMPARISONS, type Expression, type QueryNode } from '../../../protocol/query/tree.js'
 import { doublePairs, SPECIAL_DOUBLES } from '../../gpu/relational/expressions/doubles.js'
 import { Random, seedOfRun } from '../../random.js'
 import { type Cell, hostRelation } from './host-relation.js'
@@ -133,6 +133,24 @@ t.test('numbers of unlike types meet as in DuckDB', async (t) => {
     col('u').times(0.1),
   ]
   await bed.same(t, 'sums', project(sums), 'select u + g, c + ng, nf * g, u * 0.1::double from r')
+})
+
+t.test('columns of all types of numbers are compared with floats as in DuckDB', async (t) => {
+  const bed = await QueryBed.open(t, [randomRelation(random, 'r', 300)])
+  for (const name of NUMBERS) {
+    for (const [value, type, sql] of [
+      [0.5, 'f64', '0.5::double'],
+      [1 / 3, 'f64', '(1.0::double / 3)'],
+      [-0.1, 'f32', '-0.1::float'],
+      [2 ** 40, 'f64', '1099511627776::double'],
+      [1e19, 'f32', '1e19::float'],
+    ] as const) {
+      const op = random.pick(COMPARISONS)
+      const condition: Expression = { op, args: [{ column: name }, { value, type }] }
+      const where = `${name} ${op} ${sql}`
+      await bed.same(t, where, { op: 'where', input: R, condition }, `select * from r where ${where}`)
+    }
+  }
 })
 
 const AGGREGATES = { sum: sum('v'), avg: avg('v'), stddev: stddev('v'), variance: variance('v') }

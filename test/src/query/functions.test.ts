@@ -66,6 +66,11 @@ t.test('functions of what they do not take', async (t) => {
       coalesce(col('u'), col('s')),
       /what coalesce chooses from must go together: column "u" is u32, column "s"/,
     ],
+    [col('s').round(), /"round" needs numbers, not string/],
+    [col('c').round(19), /"round" needs a constant number of digits from -18 to 18/],
+    [col('c').integerOver(2), /"\/\/" needs integers, not decimal\(12,2\); "floor"/],
+    [col('ul').modulo(col('i')), /u64 and i32 do not go together/],
+    [col('s').over(2), /"\/" needs numbers, not string and i64/],
     [coalesce(least).abs(), /overflow/],
   ] as const) {
     const columns = [{ name: 'x', value: value.expression }]

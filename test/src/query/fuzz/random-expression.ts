@@ -262,8 +262,10 @@ export class RandomExpressions {
     return column && columnValue(column)
   }
 
+  /** What averages are exact of. */
   #whole(): FuzzValue | undefined {
-    const column = this.#pick(({ type }) => ['u32', 'i32', 'u64', 'i64'].includes(type))
+    const isWhole = (type: ColumnType) => ['u32', 'i32', 'u64', 'i64'].includes(type)
+    const column = this.#pick(({ type }) => isWhole(type) || type.startsWith('decimal'))
     return column && columnValue(column)
   }
 
