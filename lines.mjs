@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 const FOLDERS = ['src', 'gpu', 'persistence', 'protocol', 'clients']
-const QUERIES = /^(gpu\/relational|src\/query|protocol\/query)\//
+const QUERIES = /^(gpu\/relational|src\/query|src\/sql|protocol\/query)\//
 /** Where the index side should be. */
 const GOAL = 33_000
 

@@ -157,6 +157,8 @@ export const LIMITS = {
   queryLists: 128,
   /** Constants in all of these lists. Each is a comparison where its `in` is no condition on a column, and rows are compared with all of them. */
   queryListValues: 1 << 14,
+  /** Parameters of a statement in SQL. */
+  sqlParameters: 4096,
   /** Columns that an operator of a query gives. */
   queryColumns: 256,
   /** Columns by which an operator of a query joins, groups or sorts. */

@@ -9,6 +9,7 @@ import { type Keep, parseKeep } from './query/keep.js'
 import { parseColumns } from './relation.js'
 import { columnNames } from './relation-sections.js'
 import { RequestReader } from './request-reader.js'
+import { parseSql } from './sql.js'
 import type { TreeLayout } from './traversal.js'
 import { parseLayout } from './traversal-options.js'
 import { parseKeyType, parsePayloadKind } from './types.js'
@@ -90,8 +91,13 @@ const PARSERS = {
   backup: (r): { name?: string | undefined } => ({ name: r.optionalText('name') }),
   // With `again` costs are measured anew, which takes seconds.
   calibrate: (r) => ({ again: r.flag('again') }),
-  // The tree is checked when it is carried out: it depends on the relations. Lists are its constants that came as columns.
-  query: (r) => ({ query: r.value('query'), lists: readLists(r), ...resultOf(r) }),
+  // The tree is checked when it is carried out: it depends on the relations. Lists are its constants that came as columns. Instead of a tree a statement in SQL.
+  query: (r) => ({
+    query: r.value('query'),
+    lists: readLists(r),
+    sql: parseSql(r.value('sql')),
+    ...resultOf(r),
+  }),
   queryNext: (r) => ({ cursor: r.whole('cursor') }),
   // The rest of a result is not wanted.
   queryEnd: (r) => ({ cursor: r.whole('cursor') }),

@@ -25,6 +25,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<{ readonly add: Adds }>>> 
   count: () => import('./commands/count.js'),
   watch: () => import('./commands/watch.js'),
   query: () => import('./commands/query.js'),
+  sql: () => import('./commands/sql.js'),
   delete: () => import('./commands/delete.js'),
   'delete-rows': () => import('./commands/delete-rows.js'),
   'update-rows': () => import('./commands/update-rows.js'),

@@ -36,7 +36,8 @@ import {
   traversalOf,
 } from './options.js'
 import { checkQuery, type Query } from './query/query.js'
-import { QueryResult } from './query/query-result.js'
+import { QueryResult, type Question } from './query/query-result.js'
+import { type SqlValues, sqlQuestion } from './query/sql.js'
 import { Index } from './remote-index.js'
 import { Relation, RowBatch } from './remote-relation.js'
 import { SNAPSHOT_OPTIONS, Snapshot, type SnapshotOptions } from './snapshot.js'
@@ -341,14 +342,47 @@ export class Client {
   query(query: Query, options: CallOptions = {}): QueryResult {
     checkQuery(query, 'query')
     checkOptions(options, CALL_OPTIONS, 'query')
-    return new QueryResult(this.#connection, query, options, (name) => this.#relations.delete(name))
+    return this.#result(() => packQuery(query.tree), options)
   }
 
   /** Carries a query out, and says what each of its operators did. Its rows are dropped. */
   async explainQuery(query: Query, options: CallOptions = {}): Promise<QueryExplanation> {
     checkQuery(query, 'explainQuery')
     checkOptions(options, CALL_OPTIONS, 'explainQuery')
-    const { fields, sections } = packQuery(query.tree)
+    return this.#explained(packQuery(query.tree), options)
+  }
+
+  /**
+   * The rows of a SELECT, which the server plans with DuckDB. Nothing is sent before its result is read.
+   *
+   * @param parameters for `?` or `$1` a list, and for `$name` values by their names
+   * @throws WarpdexError as `query`; `BAD_REQUEST` with the place of what is wrong in the text, or with the name of what the device does not do
+   */
+  sql(text: string, parameters: SqlValues = [], options: CallOptions = {}): QueryResult {
+    const question = sqlQuestion(text, parameters, 'sql')
+    checkOptions(options, CALL_OPTIONS, 'sql')
+    return this.#result(() => question, options)
+  }
+
+  /** As `explainQuery`, of a SELECT, or of an EXPLAIN of one. */
+  async explainSql(
+    text: string,
+    parameters: SqlValues = [],
+    options: CallOptions = {},
+  ): Promise<QueryExplanation> {
+    const question = sqlQuestion(text, parameters, 'explainSql')
+    checkOptions(options, CALL_OPTIONS, 'explainSql')
+    return this.#explained(question, options)
+  }
+
+  #result(question: Question, options: CallOptions): QueryResult {
+    return new QueryResult(this.#connection, question, options, (name) => this.#relations.delete(name))
+  }
+
+  async #explained(
+    { fields, sections }: ReturnType<Question>,
+    options: CallOptions,
+  ): Promise<QueryExplanation> {
     const { explanation } = await this.#request('query', { ...fields, explain: true }, options, sections)
     if (explanation === undefined) throw new WarpdexError('INTERNAL', 'the server did not explain the query')
     return explanation

@@ -69,6 +69,7 @@ export {
 } from './query/query.js'
 export type { Cell, CellArray, QueryBatch, ResultVector } from './query/query-batch.js'
 export type { QueryResult } from './query/query-result.js'
+export type { SqlValue, SqlValues } from './query/sql.js'
 export {
   type AggregateValue,
   and,

@@ -22,12 +22,21 @@ const INLINE = 64
  * holds, right or wrong, stays as it is.
  */
 export function packQuery(tree: unknown): PackedQuery {
-  const lists: ConstantList[] = []
-  const query = packed(tree, lists)
+  const { query, lists } = takeLists(tree)
   const sections = Object.fromEntries<Section>(
     lists.flatMap((list, i) => Object.entries(list).map(([part, section]) => [`${i}.${part}`, section])),
   )
   return { fields: { query, lists: lists.length || undefined }, sections }
+}
+
+/** As `packQuery`, of a tree that goes nowhere. */
+export function takeLists(tree: unknown): {
+  readonly query: unknown
+  readonly lists: readonly ConstantList[]
+} {
+  const lists: ConstantList[] = []
+  const query = packed(tree, lists)
+  return { query, lists }
 }
 
 /** @param depth how many lists and maps it is within: two a level of a query at most */

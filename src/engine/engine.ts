@@ -10,10 +10,14 @@ import type {
   ReplyFields,
   SnapshotInfo,
 } from '../../protocol/replies.js'
+import type { SqlStatement } from '../../protocol/sql.js'
 import { checkChange, type RowChange } from '../query/changed-rows.js'
 import { Queries } from '../query/queries.js'
 import type { QueryHost, QueryReader } from '../query/query-host.js'
 import { queryMemoryLimits } from '../query/query-memory.js'
+import { catalogueOf } from '../sql/catalogue.js'
+import { Planner } from '../sql/planner.js'
+import { queryOf, type SqlQuery } from '../sql/sql.js'
 import { VERSION } from '../version.js'
 import { backupPath } from './backup-path.js'
 import { SELECTION_COSTS, TRAVERSAL_COSTS } from './calibration.js'
@@ -45,6 +49,7 @@ export class Engine extends Catalog {
   readonly #selectionCosts: Calibrator<'selectionCosts'>
   /** Queries over the relations. */
   readonly queries: Queries
+  readonly #planner = new Planner()
   readonly #openedAt = performance.now()
   readonly #device: LiveDevice
   /** Indexes and relations that a close waits for. */
@@ -289,6 +294,18 @@ export class Engine extends Catalog {
     }
   }
 
+  /**
+   * The query that a statement in SQL comes to.
+   * @param mayRead whether it may name a relation; it is told of no others
+   * @throws WarpdexError `BAD_REQUEST` with the place of what is wrong in the text, or with the name of what the device does not do; `OVERLOADED`
+   */
+  async planSql(statement: SqlStatement, mayRead: (relation: string) => boolean): Promise<SqlQuery> {
+    const named = this.relations().filter(({ name }) => mayRead(name))
+    const catalogue = catalogueOf(named.map(({ name }) => this.readableRelation(name).stats()))
+    const schemaOf = (relation: string) => this.readableRelation(relation).definition.columns
+    return queryOf(statement, this.#planner, catalogue, schemaOf)
+  }
+
   /** Refuses new requests, answers those that run, and gives everything back. May be called more than once. */
   close(): Promise<void> {
     this.closing ??= this.#close()
@@ -299,6 +316,7 @@ export class Engine extends Catalog {
     const calibrated = [this.#selectionCosts.close(), this.host.calibrator.close()]
     // A result that nobody reads on would hold its relations.
     this.queries.close()
+    this.#planner.close()
     this.host.feeds.end()
     const close = (each: Index | Relation) => {
       const { name } = each.definition

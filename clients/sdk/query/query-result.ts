@@ -1,12 +1,14 @@
-import { WarpdexError } from '../../../protocol/errors.js'
+import { badRequest, WarpdexError } from '../../../protocol/errors.js'
+import type { Sections } from '../../../protocol/frame.js'
 import { decodeBatch, type PlacedBatch } from '../../../protocol/query/batch-section.js'
 import type { KeptRelation } from '../../../protocol/query/keep.js'
-import { packQuery } from '../../../protocol/query/pack-query.js'
 import { type CallOptions, checkName, checkOptions, NUMBER, UNBOUNDED } from '../call-options.js'
 import type { Connection } from '../connection.js'
 import type { Reply } from '../reply.js'
-import type { Query } from './query.js'
 import { type Cell, QueryBatch } from './query-batch.js'
+
+/** What is asked, as it travels. */
+export type Question = () => { readonly fields: object; readonly sections?: Sections }
 
 /**
  * A query's result: `for await` goes through its batches, each of which is asked for when the one before was taken, so that whoever reads slowly
@@ -15,19 +17,22 @@ import { type Cell, QueryBatch } from './query-batch.js'
  */
 export class QueryResult implements AsyncIterable<QueryBatch> {
   readonly #connection: Connection
-  readonly #query: Query
+  readonly #question: Question
   readonly #options: CallOptions
   readonly #onKept: (name: string) => void
 
-  /** @param onKept told of names that mean something else from now on */
+  /**
+   * @param question called for each time that it is asked
+   * @param onKept told of names that mean something else from now on
+   */
   constructor(
     connection: Connection,
-    query: Query,
+    question: Question,
     options: CallOptions,
     onKept: (name: string) => void = () => {},
   ) {
     this.#connection = connection
-    this.#query = query
+    this.#question = question
     this.#options = options
     this.#onKept = onKept
   }
@@ -39,7 +44,8 @@ export class QueryResult implements AsyncIterable<QueryBatch> {
   /** @param isOneCall whether the batches after the first belong to a call that is under way */
   async *#batches(isOneCall: boolean): AsyncGenerator<QueryBatch, void, undefined> {
     const first = await this.#ask({})
-    const { cursor, batch } = first.fields
+    const { cursor, batch, explanation } = first.fields
+    if (explanation !== undefined) throw badRequest('explainSql, not sql, gives what an EXPLAIN does')
     let more = cursor !== undefined
     try {
       if (batch !== undefined) yield batchOf(batch, first)
@@ -94,9 +100,9 @@ export class QueryResult implements AsyncIterable<QueryBatch> {
   }
 
   #ask(fields: object) {
-    const packed = packQuery(this.#query.tree)
+    const { fields: asked, sections = {} } = this.#question()
     const bounds = this.#connection.bounds(this.#options)
-    return this.#connection.request('query', { ...packed.fields, ...fields }, packed.sections, bounds)
+    return this.#connection.request('query', { ...asked, ...fields }, sections, bounds)
   }
 }
 

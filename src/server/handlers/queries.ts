@@ -1,14 +1,19 @@
-import { WarpdexError } from '../../../protocol/errors.js'
+import { badRequest, WarpdexError } from '../../../protocol/errors.js'
+import type { ControlRequest } from '../../../protocol/messages.js'
 import { encodeBatch } from '../../../protocol/query/batch-section.js'
 import type { Right } from '../../../protocol/rights.js'
+import type { Engine } from '../../engine/engine.js'
 import type { Keeper } from '../../engine/kept-results.js'
 import type { QueryReader } from '../../query/query-host.js'
 import { type ControlHandlers, type RequestContext, writeIdOf } from './context.js'
 
 /** Begins, goes on with, ends or keeps the result of a query, or changes the rows that one finds. */
 export const QUERY_HANDLERS: ControlHandlers<'query' | 'queryNext' | 'queryEnd' | 'changeRows'> = {
-  query: async ({ queries }, { query, lists, explain, keep }, context) => {
+  query: async (engine, request, context) => {
+    const { queries } = engine
+    const { keep } = request
     const reader = readerOf(context)
+    const { query, lists, explain } = await plannedOf(engine, request, context)
     if (explain) return { fields: { explanation: await queries.explain(query, reader, lists) } }
     if (keep !== undefined) return { fields: { kept: await queries.keep(query, keep, reader, lists) } }
     const { batch: rows, cursor } = await queries.start(query, reader, lists)
@@ -29,6 +34,19 @@ export const QUERY_HANDLERS: ControlHandlers<'query' | 'queryNext' | 'queryEnd' 
     const { deleted, appended } = await engine.changeRows(relation, change, readerOf(context), id)
     return { fields: { changed: deleted, ...(appended && { first: appended.first }) } }
   },
+}
+
+/** A query as it came, or as its statement is planned. */
+async function plannedOf(
+  engine: Engine,
+  request: ControlRequest<'query'>,
+  { grant: { rights } }: RequestContext,
+): Promise<Pick<ControlRequest<'query'>, 'query' | 'lists' | 'explain'>> {
+  const { sql, query, explain } = request
+  if (sql === undefined) return request
+  if (query !== undefined) throw badRequest('query takes a tree or "sql", not both')
+  const planned = await engine.planSql(sql, (relation) => rights.may('read', relation))
+  return { ...planned, explain: explain || planned.explain }
 }
 
 /** A query names its relations itself, so that the right to read them is asked for as each is come across; that to replace a result when there is one. */

@@ -3,6 +3,7 @@ import type { Device } from '../../../gpu/device/device.js'
 import type { DeviceRelation } from '../../../gpu/relational/device-relation.js'
 import { SampleKeeper } from '../../../gpu/relational/relation-sample.js'
 import type { StoredRelation } from '../../../gpu/relational/stored/stored-relation.js'
+import type { ConstantList } from '../../../protocol/query/constant-lists.js'
 import type { QueryExplanation } from '../../../protocol/query/explanation.js'
 import type { ResultBatch } from '../../../protocol/query/result.js'
 import type { QueryNode, ResultColumn } from '../../../protocol/query/tree.js'
@@ -100,8 +101,8 @@ export class QueryBed {
     this.#destroy()
   }
 
-  async batches(query: QueryNode): Promise<ResultBatch[]> {
-    let { batch, more, cursor } = await this.queries.start(query, READER)
+  async batches(query: QueryNode, lists: readonly ConstantList[] = []): Promise<ResultBatch[]> {
+    let { batch, more, cursor } = await this.queries.start(query, READER, lists)
     const batches = [batch]
     while (more && cursor !== undefined) {
       ;({ batch, more } = await this.queries.next(cursor, READER))
@@ -128,9 +129,10 @@ export class QueryBed {
     query: QueryNode,
     sql: string,
     ordered = false,
+    lists: readonly ConstantList[] = [],
   ): Promise<{ readonly difference: string | undefined; readonly rows: number }> {
     const wanted = await this.oracle.rows(sql)
-    const batches = await this.batches(query)
+    const batches = await this.batches(query, lists)
     const types = batches[0]!.columns.map(({ type }) => type)
     return { difference: difference(rowsOf(batches), wanted, types, ordered), rows: wanted.length }
   }

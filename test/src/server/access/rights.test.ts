@@ -126,6 +126,7 @@ t.test('every operation on an index needs one right, and a missing one is named'
     id: 1,
     op: 'query',
     query: {},
+    sql: undefined,
     lists: [],
     explain: false,
     keep: { name: 'a', seconds: 1 },

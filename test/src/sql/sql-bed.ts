@@ -1,0 +1,64 @@
+import type { Test } from 'tap'
+import { toWarpdexError } from '../../../protocol/errors.js'
+import type { QueryNode } from '../../../protocol/query/tree.js'
+import type { SqlParameters } from '../../../protocol/sql.js'
+import { catalogueOf } from '../../../src/sql/catalogue.js'
+import { Planner } from '../../../src/sql/planner.js'
+import { queryOf, type SqlQuery } from '../../../src/sql/sql.js'
+import { type HostRelation, schemaOf } from '../query/host-relation.js'
+import { QueryBed } from '../query/query-bed.js'
+
+/** Relations on a device and in DuckDB, of which both are asked the same statements. */
+export class SqlBed {
+  readonly bed: QueryBed
+  readonly #planner = new Planner()
+  readonly #hosts: readonly HostRelation[]
+
+  constructor(bed: QueryBed, hosts: readonly HostRelation[]) {
+    this.bed = bed
+    this.#hosts = hosts
+  }
+
+  /** For all tests of a file. */
+  static async open(t: Test, hosts: readonly HostRelation[]): Promise<SqlBed> {
+    const bed = new SqlBed(await QueryBed.open(t, hosts), hosts)
+    // What is divided by 0 is null.
+    await bed.bed.oracle.rows('set ieee_floating_point_ops = false')
+    t.teardown(() => bed.close())
+    return bed
+  }
+
+  close(): void {
+    this.#planner.close()
+  }
+
+  plan(text: string, parameters: SqlParameters = []): Promise<SqlQuery> {
+    const schemas = new Map(this.#hosts.map((host) => [host.name, schemaOf(host)]))
+    const catalogue = catalogueOf(this.#hosts.map(({ name, rows, columns }) => ({ name, rows, columns })))
+    return queryOf({ text, parameters }, this.#planner, catalogue, (name) => schemas.get(name)!)
+  }
+
+  /** What tells the statement's rows from DuckDB's, if something does, and how many those are. */
+  async compare(text: string, ordered = false) {
+    const { query, lists } = await this.plan(text)
+    return this.bed.compare(query as QueryNode, text, ordered, lists)
+  }
+
+  /** With what a statement is refused, by its plan or by what carries it out; undefined where it is not. */
+  async refusal(text: string, parameters?: SqlParameters): Promise<string | undefined> {
+    try {
+      const { query, lists } = await this.plan(text, parameters)
+      await this.bed.batches(query as QueryNode, lists)
+      return undefined
+    } catch (thrown) {
+      const { code, message } = toWarpdexError(thrown)
+      return `${code}: ${message}`
+    }
+  }
+
+  /** The statement gives what DuckDB gives. */
+  async same(t: Test, text: string, ordered = /order by/i.test(text)): Promise<void> {
+    const { difference, rows } = await this.compare(text, ordered)
+    t.equal(difference, undefined, `${text}: ${rows} rows`)
+  }
+}

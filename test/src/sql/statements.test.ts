@@ -1,0 +1,82 @@
+import t from 'tap'
+import { Random, seedOfRun } from '../../random.js'
+import { SqlBed } from './sql-bed.js'
+import { tameRelation } from './tame-relation.js'
+
+const STATEMENTS = [
+  // Rows and columns.
+  'select * from r',
+  "select id, s, c from r where i > 3 and d < date '1994-01-01' order by id",
+  'from q select id + 1 as next, id, id where ni is not null order by id desc limit 7 offset 2',
+  'select i as a, -c b, i * 2::bigint + 1, abs(i) from r where not (u between 3 and 9) or s is null',
+  "select id, case when i > 0 then 'up' when i = 0 then s else ns end from r order by 2 nulls first, 1",
+  'select coalesce(ni, i, 0), nullif(u, 3) from r',
+  "select s from r where s like 'PROMO%' or s in ('a', 'ab', 'z') or ns like '%red'",
+  'select distinct s, nb from r',
+  'select 1, id from q where id in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17) order by id',
+  'select id from q where id not in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17) or id in (20, null)',
+  'select id from r where ni is distinct from 3 and ni is not distinct from ni order by i, ns desc nulls last, id',
+  'select * from (select id, u::bigint + 1 as v from r where b) where v > 5 order by id limit 3',
+  "select id from r where d >= date '1990-01-01' and d < date '1990-01-01' + interval 20 year and t > d",
+  'select id from q where false',
+  "select 1 as one, 'x' as x, null::integer as nothing",
+  "select * from (values (1, 'a'), (2, null)) as v(k, w) order by k",
+  // Groups.
+  'select count(*), count(ni), sum(i), min(s), max(d), sum(c) from r',
+  'select s, count(*) n, sum(u), avg(c) from r group by s having count(*) > 1 order by s',
+  'select nb, b, sum(ni) from r group by all order by all',
+  'select i + 1, max(id) from r group by i + 1',
+  'select count(*) filter (where b), sum(i) filter (where ni > 0) from r',
+  'select sum(n), max(n) from (select ns, count(*) as n from r group by ns)',
+  'select any_value(s), min(id) from r where id = 7',
+  'select nb, i % 2 = 0, avg(u), stddev(i), variance(g) from q group by all',
+  'select round(c), round(e, 2), floor(g), ceil(c), u // 3, c / 3, i / u, g * 2, c::double, u::decimal(12, 2) from r',
+  "select s || 'x', concat(ns, s), upper(s), length(ns), substring(s, 2, 3), left(s, 1) from r",
+  "select s from r where s not like '%red' and (ns like 'P%O_r%' or ns is null)",
+  "select year(d), extract(month from t), date_trunc('month', d), d + 3, d - date '1990-01-01', t + interval 1 month from r",
+  'select sum(f), sum(g), avg(f) from r where abs(f) < 1000 and abs(g) < 1000',
+  // Joins.
+  'select r.id, q.id from r join q on r.i = q.i order by 1, 2',
+  'select r.id, q.s from r left join q on r.ni = q.ni and q.b order by r.id, q.id',
+  'select r.id, q.id from r right join q on r.u = q.u',
+  'select r.id, q.id from r full join q on r.ns = q.ns and r.nd = q.nd',
+  'select a.id, b.id from q a, q b where a.i < b.i and a.u = b.u',
+  'select a.id, b.id from q a, q b where a.i < b.i and a.id > 30',
+  'select a.id, b.id from q a join q b on a.i = b.i or a.u = b.u',
+  'select r.id, q.id from r join q on r.i + 1 = q.u',
+  'select count(*) from r, q',
+  'select x.s, x.n, r.id from (select s, count(*) n from q group by s) x join r using (s) order by r.id',
+  'select r.id, coalesce(q.k, -1) from r left join (select i, 1 as k from q group by i) q on r.i = q.i',
+  // Subqueries.
+  'select id from r where i in (select i from q) order by id',
+  'select id from r where i not in (select i from q where b)',
+  'select id from r where ni not in (select i from q where u > 3)',
+  'select id from r where i not in (select ni from q)',
+  'select id, i in (select ni from q) from r',
+  'select id, ni in (select i from q where u < 10) from r order by id',
+  'select id from r where exists (select * from q where q.i = r.i and q.b) or u = 3',
+  'select id from r where exists (select * from q where q.ni = r.ni)',
+  'select id from r where not exists (select * from q where q.ni = r.ni and q.u > 2)',
+  'select id, (select max(c) from q where q.i = r.i) from r',
+  'select id, (select count(*) from q where q.ni = r.ni) from r',
+  'select id from r where i > (select min(i) from q)',
+  'select id from r where c < (select max(q.c) from q where q.ns = r.ns)',
+  'select id, (select s from q order by id limit 1) from r',
+  // Sets and common table expressions.
+  'select i from r union select ni from q',
+  'select i, s from r union all select u, s from q',
+  'select i from r except select i from q',
+  'select ns from r intersect select ns from q',
+  'select i from r except all select i from q',
+  'with x as materialized (select i, count(*) n from r group by i) select a.i, b.n from x a join x b on a.i = b.i and a.n = b.n',
+  'with x as (select * from r where b) select count(*) from x where exists (select * from x y where y.i = x.i and y.b)',
+  'describe q',
+]
+
+t.test('statements give the rows that DuckDB gives', async (t) => {
+  const seed = seedOfRun()
+  t.comment(`TEST_SEED=${seed}`)
+  const random = new Random(seed)
+  const bed = await SqlBed.open(t, [tameRelation(random, 'r', 300), tameRelation(random, 'q', 40)])
+  for (const text of STATEMENTS) await bed.same(t, text)
+})
