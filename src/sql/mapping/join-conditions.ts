@@ -56,7 +56,6 @@ export function conditionsOf(node: PlanNode, left: Mapped, right: Mapped): Sides
 
 /**
  * The sides with their keys as columns of one type each.
- * @param pairs all of `equal` and `same`; without any each row meets each
  */
 export function keyed({ left, right, equal, same }: Sides, mapping: Mapping): Keyed {
   const keys = [...equal, ...same.flatMap((pair) => sameAsEqual(pair, left.node, right.node, mapping))]

@@ -1,7 +1,7 @@
-import type { JoinKind, QueryNode } from '../../../protocol/query/tree.js'
+import type { JoinKind, QueryNode, TreeJoinKind } from '../../../protocol/query/tree.js'
 import type { PlanNode } from '../plan-json.js'
 import { conditionsOf, keyed, type Sides } from './join-conditions.js'
-import { chosen, type Mapped, type Mapping, refused, whereAll } from './mapping.js'
+import { chosen, conjunction, type Mapped, type Mapping, refused, whereAll } from './mapping.js'
 import { mapSides } from './subqueries.js'
 import { uniqueBy } from './unique.js'
 
@@ -41,20 +41,22 @@ export function mapJoin(node: PlanNode, mapping: Mapping): Mapped {
   return { node: joined.node, columns: [...lefts.columns, ...rights.columns] }
 }
 
-/** Brings two sides together. Columns are those of the left side, and behind them those of the right unless that is only looked at. */
-export function join(sides: Sides, kind: JoinKind, mapping: Mapping): Mapped {
+/** Brings two sides together. Columns are those of the left side, and behind them those of the right, or whether there is a partner, of a `mark`. */
+export function join(sides: Sides, kind: TreeJoinKind, mapping: Mapping): Mapped {
   if (kind === 'inner' && sides.equal.length + sides.same.length === 0) {
     const { left, right } = sides
     return whereAll(product(left, right), sides.others(left, right))
   }
   const { left, right, on } = keyed(sides, mapping)
   const others = sides.others(left, right)
-  const node: QueryNode = { op: 'join', left: left.node, right: right.node, kind, on }
+  const condition = others.length === 0 ? undefined : conjunction(others)
+  const node: QueryNode = { op: 'join', left: left.node, right: right.node, kind, on, condition }
+  if (kind === 'mark') {
+    const as = mapping.freshName()
+    return { node: { ...node, as }, columns: [...left.columns, { column: as }] }
+  }
   const isOneSided = kind === 'semi' || kind === 'anti'
-  const columns = isOneSided ? left.columns : [...left.columns, ...right.columns]
-  if (kind === 'inner') return whereAll({ node, columns }, others)
-  if (others.length > 0) throw refused(`a ${kind} join with a condition that is no equality`)
-  return { node, columns }
+  return { node, columns: isOneSided ? left.columns : [...left.columns, ...right.columns] }
 }
 
 function product(left: Mapped, right: Mapped): Mapped {

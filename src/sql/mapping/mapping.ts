@@ -88,10 +88,13 @@ export class Mapping {
 
 /** A node's rows of which a condition is true. */
 export function whereAll({ node, columns }: Mapped, conditions: readonly Expression[]): Mapped {
-  const [first, ...others] = conditions
-  if (first === undefined) return { node, columns }
-  const condition: Expression = others.length === 0 ? first : { op: 'and', args: conditions }
-  return { node: { op: 'where', input: node, condition }, columns }
+  if (conditions.length === 0) return { node, columns }
+  return { node: { op: 'where', input: node, condition: conjunction(conditions) }, columns }
+}
+
+/** Some conditions as one. */
+export function conjunction(conditions: readonly Expression[]): Expression {
+  return conditions.length === 1 ? conditions[0]! : { op: 'and', args: conditions }
 }
 
 /** Some of the columns, by their numbers; all if there are no numbers. */

@@ -58,28 +58,19 @@ function sidesOf(node: PlanNode, mapping: Mapping): Sides {
 
 /** The left side, and its mark: whether there are partners, and where not whether there are nulls that might be some. */
 function marked(sides: Sides, mapping: Mapping): Mapped {
-  const { left, right, equal, same } = sides
-  if (sides.others(left, right).length > 0 || equal.length > 1)
-    throw refused('any or all with a comparison other than =', 'compare with min or max of the subquery')
-  const [compared] = equal
+  const { left, right, equal, same, others } = sides
   const width = left.columns.length
-  const pairs = [...equal, ...same]
-  // Keys are columns of the rows, so that they are known by their places whatever the rows are joined with.
-  const keyed = { ...left, columns: [...left.columns, ...pairs.map(([value]) => value)] }
-  const places = pairs.map((_, i) => width + i)
-  const [ownPlaces, samePlaces] = [places.slice(0, equal.length), places.slice(equal.length)]
-  const partners = counted(right, pairs, [undefined], mapping)
-  const found = withGroups(keyed, [ownPlaces, samePlaces], partners, mapping)
-  const isFound: Expression = { op: 'not', args: [isNull(found.columns.at(-1)!)] }
-  if (compared === undefined || !hasNulls(sides, mapping))
-    return { node: found.node, columns: [...found.columns.slice(0, width), isFound] }
+  const [compared] = equal
+  if (!hasNulls(sides, mapping) && others(left, right).length === 0) return join(sides, 'mark', mapping)
+  if (compared === undefined || equal.length > 1 || others(left, right).length > 0)
+    throw refused('any or all with a comparison other than =', 'compare with min or max of the subquery')
+  // What is compared is a column of the rows, so that it is known by its place whatever the rows are joined with.
+  const values = [compared[0], ...same.map(([value]) => value)]
+  const found = join({ ...sides, left: { ...left, columns: [...left.columns, ...values] } }, 'mark', mapping)
   const groups = counted(right, same, [undefined, compared[1]], mapping)
-  const rows = withGroups(
-    { ...found, columns: [...found.columns, isFound] },
-    [[], samePlaces],
-    groups,
-    mapping,
-  )
+  const pairs = same.map((_, i): Pair => [found.columns[width + 1 + i]!, groups.columns[i]!])
+  const group = { left: found, right: groups, equal: [], same: pairs, others: () => [] }
+  const rows = join(group, pairs.length === 0 ? 'inner' : 'left', mapping)
   const [all, known] = rows.columns.slice(-2)
   const hasNull: Expression = {
     op: 'or',
@@ -88,7 +79,7 @@ function marked(sides: Sides, mapping: Mapping): Mapped {
   const mark: Expression = {
     op: 'case',
     when: [
-      { condition: rows.columns[found.columns.length]!, value: { value: true } },
+      { condition: rows.columns[found.columns.length - 1]!, value: { value: true } },
       {
         condition: { op: 'and', args: [{ op: '>', args: [all!, { value: 0 }] }, hasNull] },
         value: { value: null, type: 'boolean' },
@@ -112,28 +103,6 @@ function counted(
   )
   const columns = [...keys, ...aggregates].map(({ name }) => ({ column: name }))
   return { node: { op: 'groupBy', input: node, keys, aggregates }, columns }
-}
-
-/**
- * Adds the columns of groups to rows that have their keys; nulls where there is no group.
- * @param places numbers of the rows' columns that are equal to the groups' keys, and then of those that may also both be null
- */
-function withGroups(
-  left: Mapped,
-  [equal, same]: readonly [readonly number[], readonly number[]],
-  right: Mapped,
-  mapping: Mapping,
-): Mapped {
-  const pair = (place: number, i: number): Pair => [left.columns[place]!, right.columns[i]!]
-  const pairs = [...equal, ...same].map(pair)
-  const sides = {
-    left,
-    right,
-    equal: pairs.slice(0, equal.length),
-    same: pairs.slice(equal.length),
-    others: () => [],
-  }
-  return join(sides, pairs.length === 0 ? 'inner' : 'left', mapping)
 }
 
 /** Whether a side of the one comparison may be null; groups of rows that are compared never are. */

@@ -47,7 +47,12 @@ const STATEMENTS = [
   'select count(*) from r, q',
   'select x.s, x.n, r.id from (select s, count(*) n from q group by s) x join r using (s) order by r.id',
   'select r.id, coalesce(q.k, -1) from r left join (select i, 1 as k from q group by i) q on r.i = q.i',
+  'select r.id, q.id from r left join q on r.u = q.u and r.g < q.g order by 1, 2',
+  'select r.id, q.id from r full join q on r.u = q.u and r.d <> q.d',
+  'select r.id, q.id from r left join q on r.u < q.id and q.u = 3 and r.s < q.s',
   // Subqueries.
+  'select id from r where exists (select * from q where q.i = r.i and q.s <> r.s)',
+  'select id from r where not exists (select * from q where q.i = r.i and q.s <> r.s)',
   'select id from r where i in (select i from q) order by id',
   'select id from r where i not in (select i from q where b)',
   'select id from r where ni not in (select i from q where u > 3)',
