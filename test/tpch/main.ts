@@ -7,6 +7,7 @@ import { seedOfRun } from '../random.js'
 import { QueryBed } from '../src/query/query-bed.js'
 import { generateTpch } from './generator.js'
 import { QUESTIONS } from './questions.js'
+import { runSqlQuestions } from './sql/run.js'
 
 const options = await yargs(hideBin(process.argv))
   .usage('npm run tpch -- [options]')
@@ -18,29 +19,40 @@ const options = await yargs(hideBin(process.argv))
     describe: 'times that a question is asked; the fastest counts',
   })
   .option('steps', { type: 'boolean', default: false, describe: 'show what each operator did' })
+  .option('sql', {
+    type: 'boolean',
+    default: false,
+    describe: 'ask all 22 in SQL, over relations that are imported',
+  })
   .option('adapter', { choices: ['auto', 'hardware', 'software'] as const, default: 'auto' as const })
   .strict()
   .parseAsync()
 
 const seed = options.seed ?? seedOfRun()
-const device = await Device.open(options.adapter)
-console.log(`adapter: ${device.facts.name}; --scale ${options.scale} --seed ${seed}`)
-const bed = await QueryBed.fill(device, generateTpch(options.scale, seed), undefined, true)
-let failed = false
-for (const { name, query, sql, ordered } of QUESTIONS) {
-  const { difference, rows } = await bed.compare(query.tree, sql, ordered)
-  failed ||= difference !== undefined
-  const own = await fastest(() => bed.batches(query.tree))
-  const duck = await fastest(() => bed.oracle.rows(sql))
-  const verdict = difference ?? `${rows} rows, equal`
-  const explanation = await bed.explain(query.tree)
-  const bytes = rowBytes(explanation)
-  console.log(`${name}: ${own.toFixed(1)} ms, DuckDB ${duck.toFixed(1)} ms; ${bytes}; ${verdict}`)
-  if (options.steps) show(explanation, 1)
+if (options.sql) await runSqlQuestions({ ...options, seed })
+else await runTrees()
+
+/** The seven questions that there are trees of. */
+async function runTrees(): Promise<void> {
+  const device = await Device.open(options.adapter)
+  console.log(`adapter: ${device.facts.name}; --scale ${options.scale} --seed ${seed}`)
+  const bed = await QueryBed.fill(device, generateTpch(options.scale, seed), undefined, true)
+  let failed = false
+  for (const { name, query, sql, ordered } of QUESTIONS) {
+    const { difference, rows } = await bed.compare(query.tree, sql, ordered)
+    failed ||= difference !== undefined
+    const own = await fastest(() => bed.batches(query.tree))
+    const duck = await fastest(() => bed.oracle.rows(sql))
+    const verdict = difference ?? `${rows} rows, equal`
+    const explanation = await bed.explain(query.tree)
+    const bytes = rowBytes(explanation)
+    console.log(`${name}: ${own.toFixed(1)} ms, DuckDB ${duck.toFixed(1)} ms; ${bytes}; ${verdict}`)
+    if (options.steps) show(explanation, 1)
+  }
+  bed.oracle.close()
+  device.destroy()
+  if (failed) process.exitCode = 1
 }
-bed.oracle.close()
-device.destroy()
-if (failed) process.exitCode = 1
 
 async function fastest(work: () => Promise<unknown>): Promise<number> {
   let least = Number.POSITIVE_INFINITY

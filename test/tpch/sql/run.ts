@@ -1,0 +1,72 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DuckDBInstance } from '@duckdb/node-api'
+import { connect } from '../../../clients/sdk/index.js'
+import { loadConfig, startServer } from '../../../src/server/index.js'
+import { TPCH_TABLES, tpchStatements } from './generate.js'
+import { SQL_QUESTIONS } from './questions.js'
+
+export interface SqlRun {
+  readonly scale: number
+  readonly seed: number
+  readonly rounds: number
+  readonly adapter: string
+}
+
+/**
+ * Asks a server and DuckDB, on all processors, the 22 questions in SQL, and prints the time of both: the fastest of some rounds, with all rows in the client.
+ * Tables are made in DuckDB, and go to the server by files of Parquet.
+ */
+export async function runSqlQuestions({ scale, seed, rounds, adapter }: SqlRun): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'warpdex-tpch-'))
+  const instance = await DuckDBInstance.create(join(folder, 'tpch.duckdb'))
+  const duck = await instance.connect()
+  const flags = { port: 0, directory: join(folder, 'data'), adapter }
+  const server = await startServer(loadConfig({ flags }))
+  const client = await connect(server.url)
+  try {
+    for (const statement of tpchStatements(scale, seed)) await duck.run(statement)
+    for (const [relation, types] of Object.entries(TPCH_TABLES)) {
+      const path = join(folder, `${relation}.parquet`)
+      await duck.run(`copy ${relation} to '${path}'`)
+      const columns = Object.entries(types).map(([name, type]) => ({ name, type, nullable: false }))
+      const begin = performance.now()
+      const { rows } = await client.importFile(path, { relation, columns })
+      console.log(`${relation}: ${rows} rows in ${((performance.now() - begin) / 1000).toFixed(1)} s`)
+      rmSync(path)
+    }
+    let logarithms = 0
+    for (const [i, text] of SQL_QUESTIONS.entries()) {
+      const [own, ownRows] = await fastest(rounds, async () => {
+        let rows = 0
+        for await (const batch of client.sql(text)) rows += batch.length
+        return rows
+      })
+      const [other, rows] = await fastest(
+        rounds,
+        async () => (await duck.runAndReadAll(text)).currentRowCount,
+      )
+      logarithms += Math.log(other / own)
+      const verdict = rows === ownRows ? `${rows} rows` : `${ownRows} rows instead of ${rows}`
+      console.log(`Q${i + 1}: ${own.toFixed(1)} ms, DuckDB ${other.toFixed(1)} ms; ${verdict}`)
+    }
+    console.log(`geometric mean: ${Math.exp(logarithms / SQL_QUESTIONS.length).toFixed(2)} times as fast`)
+  } finally {
+    await client.close()
+    await server.close()
+    duck.closeSync()
+    instance.closeSync()
+    rmSync(folder, { recursive: true })
+  }
+}
+
+async function fastest(rounds: number, work: () => Promise<number>): Promise<readonly [number, number]> {
+  let [least, rows] = [Number.POSITIVE_INFINITY, 0]
+  for (let round = 0; round < rounds; round++) {
+    const begin = performance.now()
+    rows = await work()
+    least = Math.min(least, performance.now() - begin)
+  }
+  return [least, rows]
+}
