@@ -1,4 +1,10 @@
-import type { Aggregate, AggregateFunction, Expression } from '../../../protocol/query/tree.js'
+import type {
+  Aggregate,
+  AggregateFunction,
+  Expression,
+  NamedExpression,
+  QueryNode,
+} from '../../../protocol/query/tree.js'
 import type { PlanAggregate, PlanExpression, PlanNode } from '../plan-json.js'
 import { mapExpression } from './expressions.js'
 import { type Mapped, type Mapping, refused } from './mapping.js'
@@ -21,9 +27,6 @@ const FUNCTIONS: Readonly<Record<string, AggregateFunction>> = {
   first: 'min',
 }
 
-/** Those of which it makes no difference that values come more than once. */
-const WITHOUT_TIMES = ['min', 'max']
-
 /** AGGREGATE_AND_GROUP_BY: its keys, and behind them its aggregates. */
 export function mapGroups(node: PlanNode, mapping: Mapping): Mapped {
   const { children, groups = [], expressions = [], grouping_sets = [], grouping_functions = [] } = node
@@ -33,10 +36,30 @@ export function mapGroups(node: PlanNode, mapping: Mapping): Mapped {
   const { columns } = input
   if (groups.length === 0 && expressions.some(isFirst)) return onlyRow(expressions, input, mapping)
   const keys = groups.map((value) => ({ name: mapping.freshName(), value: mapExpression(value, columns) }))
+  if (expressions.some(isDistinct)) return groupsOfDistinct(expressions, keys, input, mapping)
   const aggregates = expressions.map((value) => aggregateOf(value, columns, mapping))
   const given = [...keys, ...aggregates].map(({ name }): Expression => ({ column: name }))
   if (given.length === 0) aggregates.push({ name: mapping.freshName(), function: 'count' })
   return { node: { op: 'groupBy', input: input.node, keys, aggregates }, columns: given }
+}
+
+/** Aggregates of the different values of one expression: groups of rows that were grouped by it, too. */
+function groupsOfDistinct(
+  expressions: readonly PlanExpression[],
+  keys: readonly NamedExpression[],
+  { node, columns }: Mapped,
+  mapping: Mapping,
+): Mapped {
+  const aggregates = expressions.map((value) => aggregateOf(value, columns, mapping))
+  const [value, ...others] = new Set(aggregates.map(({ value }) => JSON.stringify(value)))
+  if (value === undefined || others.length > 0 || !expressions.every(isDistinct))
+    throw refused('aggregates of different values beside others', 'aggregate in subqueries, and join them')
+  const different = { name: mapping.freshName(), value: aggregates[0]!.value! }
+  const input: QueryNode = { op: 'groupBy', input: node, keys: [...keys, different], aggregates: [] }
+  const again = keys.map(({ name }) => ({ name: mapping.freshName(), value: { column: name } }))
+  const once = aggregates.map((each) => ({ ...each, value: { column: different.name } }))
+  const given = [...again, ...once].map(({ name }): Expression => ({ column: name }))
+  return { node: { op: 'groupBy', input, keys: again, aggregates: once }, columns: given }
 }
 
 /** A subquery that is a value: the row that there is, or nulls. */
@@ -61,6 +84,12 @@ function onlyRow(expressions: readonly PlanExpression[], input: Mapped, mapping:
   }
 }
 
+/** Of the least and the largest value it makes no difference. */
+function isDistinct(expression: PlanExpression): boolean {
+  if (expression.expression_class !== 'BOUND_AGGREGATE') return false
+  return expression.aggregate_type === 'DISTINCT' && !['min', 'max'].includes(expression.name)
+}
+
 function isFirst(expression: PlanExpression): boolean {
   return expression.expression_class === 'BOUND_AGGREGATE' && expression.name === 'first'
 }
@@ -71,15 +100,13 @@ function aggregateOf(
   mapping: Mapping,
 ): Aggregate {
   if (expression.expression_class !== 'BOUND_AGGREGATE') throw refused('an aggregate of that kind')
-  const { name, children, aggregate_type, order_bys } = expression
+  const { name, children, order_bys } = expression
   const fn = FUNCTIONS[name]
   if (fn === undefined) {
     const known = Object.keys(FUNCTIONS).filter((each) => !/_star|_no_|first|_samp/.test(each))
     throw refused(`the aggregate ${name}`, `there are ${known.join(', ')}`)
   }
   if (order_bys !== undefined && order_bys !== null) throw refused('an aggregate with an order')
-  if (aggregate_type === 'DISTINCT' && !WITHOUT_TIMES.includes(fn))
-    throw refused(`${name}(distinct …)`, 'aggregate a subquery that is distinct')
   const value = aggregated(expression, children[0], columns)
   return { name: mapping.freshName(), function: fn, value }
 }

@@ -28,6 +28,8 @@ const STATEMENTS = [
   'select i + 1, max(id) from r group by i + 1',
   'select count(*) filter (where b), sum(i) filter (where ni > 0) from r',
   'select sum(n), max(n) from (select ns, count(*) as n from r group by ns)',
+  'select ns, count(distinct ni), sum(distinct ni) from r group by ns',
+  'select count(distinct s) from r where b',
   'select any_value(s), min(id) from r where id = 7',
   'select nb, i % 2 = 0, avg(u), stddev(i), variance(g) from q group by all',
   'select round(c), round(e, 2), floor(g), ceil(c), u // 3, c / 3, i / u, g * 2, c::double, u::decimal(12, 2) from r',
