@@ -10,7 +10,7 @@ import {
   TEXT_FUNCTIONS,
 } from '../../../protocol/query/tree.js'
 import type { PlanExpression, PlanInterval } from '../plan-json.js'
-import { refused } from './mapping.js'
+import { conjunction, refused } from './mapping.js'
 import { planTypeOf } from './types.js'
 
 /** Functions that are the same here, by their names in plans. */
@@ -63,6 +63,11 @@ export function functionOf(
   if (search !== undefined) {
     const escaped = children[2] && { escape: textOf(name, children[2]) }
     return { op: search, args: [args[0]!], text: textOf(name, children[1]), ...escaped }
+  }
+  if (name === 'constant_or_null') {
+    const [value, ...others] = args
+    const known = others.map((other): Expression => ({ op: 'not', args: [{ op: 'isNull', args: [other] }] }))
+    return { op: 'case', when: [{ condition: conjunction(known), value: value! }] }
   }
   const same = SAME[name]
   if (same !== undefined) return { op: same, args }
