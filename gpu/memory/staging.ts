@@ -17,8 +17,6 @@ export const STAGED_PIECE_BYTES = 2 ** 22
 export class Staging {
   readonly #device: Pick<WaitingDevice, 'waitFor'>
   readonly #pool: BufferPool
-  /** What the mapped buffers hold on the host; a mapped range must not be asked for twice. */
-  readonly #ranges = new WeakMap<GPUBuffer, ArrayBuffer>()
 
   /** @param pool of buffers that are mapped when they are made */
   constructor(device: Pick<WaitingDevice, 'waitFor'>, pool: BufferPool) {
@@ -37,11 +35,10 @@ export class Staging {
   #recordPiece(recorder: Recorder, target: DeviceMemory, offset: number, column: Uint8Array): void {
     const bytes = Math.ceil(column.byteLength / 4) * 4
     const buffer = this.#pool.acquire(bytes)
-    const range = this.#ranges.get(buffer) ?? buffer.getMappedRange()
-    const words = new Uint8Array(range, 0, bytes)
+    // No more of it than is written: what ranges have counts as memory for the collector, and would have it run all the time.
+    const words = new Uint8Array(buffer.getMappedRange(0, bytes))
     words.fill(0, column.byteLength)
     words.set(column)
-    this.#ranges.delete(buffer)
     buffer.unmap()
     recorder.copy(buffer, 0, target, offset, bytes)
     recorder.onSubmitted(() => void this.#mapAgain(buffer))
@@ -54,7 +51,6 @@ export class Staging {
       // The device is gone, or is being destroyed.
       return
     }
-    this.#ranges.set(buffer, buffer.getMappedRange())
     this.#pool.release(buffer)
   }
 }
