@@ -140,6 +140,7 @@ t.test('help, for every command with an example', async (t) => {
     'count',
     'watch',
     'query',
+    'sql',
     'delete',
     'delete-rows',
     'update-rows',

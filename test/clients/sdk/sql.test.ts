@@ -59,6 +59,28 @@ t.test('statements of a client', async (t) => {
     )
   })
 
+  await t.test('a statement that comes again asks for what there is by then', async (t) => {
+    const text = 'select * from passing order by 1'
+    const fill = async (type: 'u32' | 'string', values: number[] | string[]) => {
+      await client.createRelation({ name: 'passing', columns: [{ name: type, type, nullable: false }] })
+      await client.relation('passing').append({ [type]: values })
+    }
+    await fill('u32', [7])
+    t.same(await client.sql(text).rows(), [{ u32: 7 }])
+    await client.relation('passing').append({ u32: [8] })
+    t.same(await client.sql(text).rows(), [{ u32: 7 }, { u32: 8 }])
+    await t.rejects(
+      reader.sql(text).rows(),
+      { code: 'BAD_REQUEST' },
+      'whoever may not read it is told of none',
+    )
+    await client.dropRelation('passing')
+    await fill('string', ['seven'])
+    t.same(await client.sql(text).rows(), [{ string: 'seven' }])
+    await client.dropRelation('passing')
+    await t.rejects(client.sql(text).rows(), { code: 'BAD_REQUEST' })
+  })
+
   await t.test('parameters are constants of their types', async () => {
     await same(
       'select id from r where i > ? and s <> ?',

@@ -52,6 +52,8 @@ function methodsOf(client: Client): Readonly<Record<string, readonly [object, Ro
         importFile: (options) => client.importFile('rows.csv', options),
         query: (options) => client.query(r, options),
         explainQuery: (options) => client.explainQuery(r, options),
+        sql: (options) => client.sql('select 1', [], options),
+        explainSql: (options) => client.explainSql('select 1', [], options),
         close: (options) => client.close(options),
       },
     ],
@@ -138,6 +140,7 @@ function methodsOf(client: Client): Readonly<Record<string, readonly [object, Ro
 /** Those whose answer is no promise. */
 const THROWING = [
   'query',
+  'sql',
   'entries',
   'keys',
   'values',
