@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 
-const { IMAGE_TEST_MIRROR: mirror = 'http://deb.debian.org/debian' } = process.env
+const { IMAGE_TEST_MIRROR: mirror } = process.env
 const DOCKERFILE = 'deploy/Dockerfile'
 /** The base image's. */
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
@@ -47,7 +47,13 @@ function instructions() {
 
 /** Debian as the base image has it, with Node and npm of this machine. */
 function makeBase(base) {
-  run('debootstrap', ['--variant=minbase', '--include=ca-certificates,libstdc++6', 'bookworm', base, mirror])
+  run('debootstrap', [
+    '--variant=minbase',
+    '--include=ca-certificates,libstdc++6',
+    'bookworm',
+    base,
+    ...(mirror ? [mirror] : []),
+  ])
   const npm = join(execFileSync('npm', ['root', '--global'], { encoding: 'utf8' }).trim(), 'npm')
   cpSync(npm, join(base, 'usr/local/lib/node_modules/npm'), { recursive: true })
   run('ln', ['-s', '../lib/node_modules/npm/bin/npm-cli.js', join(base, 'usr/local/bin/npm')])
