@@ -116,7 +116,9 @@ t.test('what goes together is noticed', async (t) => {
   t.equal(independent.correlated, false)
   t.ok(independent.joint(3) > 0.005 && independent.joint(3) < 0.016, `by chance: ${independent.joint(3)}`)
   const rare = new Estimates([values(0, 0n, 0n), values(2, 0n, 0n)], columns)
-  t.ok(rare.joint(3) > 1e-7 && rare.joint(3) < 1e-4, `rare: ${rare.joint(3)}`)
+  // Four rows of the sample have such a value, give or take; where none has it counts as half a row.
+  const least = (0.5 / SAMPLE_ROWS) ** 2
+  t.ok(rare.joint(3) >= least && rare.joint(3) < 1e-4, `rare: ${rare.joint(3)}`)
   const implied = new Estimates([b], columns, [{ condition: values(0, 0n, 109n) as never, by: 0 }])
   t.ok(Math.abs(implied.joint(3) - implied.joint(1)) < 0.01, 'what is implied leaves the same rows')
 })
