@@ -1,9 +1,9 @@
 import type { ColumnType } from '../../../protocol/column-types.js'
 import type { Expression, QueryNode } from '../../../protocol/query/tree.js'
 import type { PlanNode } from '../plan-json.js'
-import { comparisonOf, isNull, mapExpression } from './expressions.js'
+import { comparisonOf, mapExpression } from './expressions.js'
 import type { Mapped, Mapping } from './mapping.js'
-import { mayBeNull } from './nulls.js'
+import { filled, isMissing, mayBeNull } from './nulls.js'
 import { commonOf } from './types.js'
 
 /** Two sides, and what brings rows of both together. */
@@ -91,26 +91,8 @@ function casts(
 function sameAsEqual([left, right]: Pair, own: QueryNode, other: QueryNode, mapping: Mapping): Pair[] {
   if (!mayBeNull(own, left, mapping) || !mayBeNull(other, right, mapping)) return [[left, right]]
   const type = mapping.resultOf(own, [left])[0]!.type
-  const instead: Expression = { value: STANDS_FOR_NULL[type] ?? '0', type }
-  const filled = (value: Expression): Expression => ({ op: 'coalesce', args: [value, instead] })
-  const isMissing = (value: Expression): Expression => ({
-    op: 'case',
-    when: [{ condition: isNull(value), value: { value: 1, type: 'u32' } }],
-    otherwise: { value: 0, type: 'u32' },
-  })
   return [
-    [filled(left), filled(right)],
+    [filled(left, type), filled(right, type)],
     [isMissing(left), isMissing(right)],
   ]
-}
-
-const STANDS_FOR_NULL: Readonly<Partial<Record<ColumnType, number | string | boolean>>> = {
-  boolean: false,
-  string: '',
-  date: '1970-01-01',
-  timestamp: '1970-01-01',
-  u32: 0,
-  i32: 0,
-  f32: 0,
-  f64: 0,
 }

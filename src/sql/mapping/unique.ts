@@ -1,4 +1,5 @@
 import type { QueryNode } from '../../../protocol/query/tree.js'
+import { tellsColumn } from './nulls.js'
 
 /** Whether a node gives one row at most. */
 export function isSingleRow(node: QueryNode): boolean {
@@ -48,6 +49,18 @@ function uniqueByJoin({
 }: Extract<QueryNode, { op: 'join' }>): readonly string[] | undefined {
   if (kind === 'semi' || kind === 'anti') return uniqueBy(left)
   if (kind === 'right' || kind === 'full') return undefined
-  const once = uniqueBy(right)?.every((column) => on.some(([, key]) => key === column))
+  const keys = on.map(([, key]) => key)
+  const once = uniqueBy(right)?.every((column) => isTold(right, keys, column))
   return once === true ? uniqueBy(left) : undefined
+}
+
+/** Whether keys of a node are a column of it, or tell what it is. */
+function isTold(node: QueryNode, keys: readonly string[], column: string): boolean {
+  if (keys.includes(column)) return true
+  if (node.op !== 'project') return false
+  const givenAs = (name: string) => node.columns.find((each) => each.name === name)?.value
+  const told = givenAs(column)
+  const values = keys.flatMap((key) => givenAs(key) ?? [])
+  if (told === undefined || !('column' in told)) return false
+  return values.some((first) => values.some((second) => tellsColumn(first, second, told.column)))
 }

@@ -58,7 +58,11 @@ export class SqlBed {
 
   /** The statement gives what DuckDB gives. */
   async same(t: Test, text: string, ordered = /order by/i.test(text)): Promise<void> {
-    const { difference, rows } = await this.compare(text, ordered)
-    t.equal(difference, undefined, `${text}: ${rows} rows`)
+    try {
+      const { difference, rows } = await this.compare(text, ordered)
+      t.equal(difference, undefined, `${text}: ${rows} rows`)
+    } catch (thrown) {
+      t.fail(`${text}: ${toWarpdexError(thrown).message}`)
+    }
   }
 }

@@ -65,6 +65,7 @@ const STATEMENTS = [
   'select id from r where exists (select * from q where q.ni = r.ni)',
   'select id from r where not exists (select * from q where q.ni = r.ni and q.u > 2)',
   'select id, (select max(c) from q where q.i = r.i) from r',
+  'select id, (select count(*) from q where q.i = r.nu) from r',
   'select id, (select count(*) from q where q.ni = r.ni) from r',
   'select id from r where i > (select min(i) from q)',
   'select id from r where c < (select max(q.c) from q where q.ns = r.ns)',
