@@ -122,25 +122,25 @@ export class Value {
   }
 
   abs(): Value {
-    return new Value({ op: 'abs', args: [this.expression] })
+    return this.#call('abs')
   }
 
   /** With the other sign; of integers an `i64`. */
   negate(): Value {
-    return new Value({ op: 'negate', args: [this.expression] })
+    return this.#call('negate')
   }
 
   /** The nearest number with so many digits behind the point (before it, where negative); of two the one that is farther from 0. */
   round(digits = 0): Value {
-    return new Value({ op: 'round', args: [this.expression, expressionOf(digits)] })
+    return this.#call('round', digits)
   }
 
   floor(): Value {
-    return new Value({ op: 'floor', args: [this.expression] })
+    return this.#call('floor')
   }
 
   ceil(): Value {
-    return new Value({ op: 'ceil', args: [this.expression] })
+    return this.#call('ceil')
   }
 
   year(): Value {

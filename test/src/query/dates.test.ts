@@ -1,5 +1,6 @@
 import t from 'tap'
 import { col, constant, type Value } from '../../../clients/sdk/query/value.js'
+import { DATE_PARTS } from '../../../protocol/query/tree.js'
 import { Random, seedOfRun } from '../../random.js'
 import { hostRelation } from './host-relation.js'
 import { QueryBed } from './query-bed.js'
@@ -40,22 +41,13 @@ function dates(random: Random) {
 
 const [d, nd, time, nt, n] = [col('d'), col('nd'), col('t'), col('nt'), col('n')]
 
-const PARTS = [
-  'year',
-  'quarter',
-  'month',
-  'day',
-  'dayOfWeek',
-  'dayOfYear',
-  'hour',
-  'minute',
-  'second',
-  'epoch',
-] as const
 const UNITS = ['year', 'quarter', 'month', 'week', 'day', 'hour', 'minute', 'second'] as const
 
 const VALUES: readonly (readonly [sql: string, value: Value])[] = [
-  ...PARTS.flatMap((part) => [[`${part}(nd)`, nd[part]()] as const, [`${part}(nt)`, nt[part]()] as const]),
+  ...DATE_PARTS.flatMap((part) => [
+    [`${part}(nd)`, nd[part]()] as const,
+    [`${part}(nt)`, nt[part]()] as const,
+  ]),
   ...UNITS.flatMap((unit) => [
     [`date_trunc('${unit}', d)`, d.dateTrunc(unit)] as const,
     [`date_trunc('${unit}', nt)`, nt.dateTrunc(unit)] as const,

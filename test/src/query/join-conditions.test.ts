@@ -1,9 +1,10 @@
 import t from 'tap'
 import { LIMITS } from '../../../protocol/limits.js'
-import { type Expression, JOIN_KINDS, type JoinKind, type QueryNode } from '../../../protocol/query/tree.js'
+import { type Expression, JOIN_KINDS, type QueryNode } from '../../../protocol/query/tree.js'
 import { Random, seedOfRun } from '../../random.js'
 import { QueryBed } from './query-bed.js'
 import { randomRelation } from './relations.js'
+import { SQL_JOINS } from './sql-joins.js'
 
 const col = (column: string): Expression => ({ column })
 const opened = (async () => {
@@ -50,15 +51,6 @@ const MATCHINGS: readonly (readonly [Matching, string])[] = [
   [{ condition: UNLIKE }, '"l.ns" <> "r.ns" or "r.nul" is null'],
   [{ on: [['l.s', 'r.s']], condition: NEVER }, '"l.s" = "r.s" and false'],
 ]
-
-const SQL_JOINS: Readonly<Record<JoinKind, string>> = {
-  inner: 'join',
-  left: 'left join',
-  right: 'right join',
-  full: 'full join',
-  semi: 'semi join',
-  anti: 'anti join',
-}
 
 const sides = (left: string, right: string) => {
   return {

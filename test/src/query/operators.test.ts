@@ -4,6 +4,7 @@ import { Random, seedOfRun } from '../../random.js'
 import { hostRelation } from './host-relation.js'
 import { QueryBed } from './query-bed.js'
 import { randomColumn, randomRelation } from './relations.js'
+import { SQL_JOINS } from './sql-joins.js'
 
 const col = (column: string): Expression => ({ column })
 const scan = (relation: string, as?: string): QueryNode => ({ op: 'scan', relation, as })
@@ -169,15 +170,6 @@ t.test('a union to which a side adds nothing is there for as long as it is read'
     await bed.same(t, JSON.stringify(how), { op: 'distinct', input: union }, 'select distinct i, s from r')
   }
 })
-
-const SQL_JOINS: Readonly<Record<JoinKind, string>> = {
-  inner: 'join',
-  left: 'left join',
-  right: 'right join',
-  full: 'full join',
-  semi: 'semi join',
-  anti: 'anti join',
-}
 
 t.test('joins of every kind', async (t) => {
   const bed = await opened

@@ -47,13 +47,19 @@ export function randomColumn(
   type: ColumnType,
   rows: number,
   nulls: number,
+  cellOf = randomCell,
 ): HostColumn {
-  const cells = Array.from({ length: rows }, () => (random.chance(nulls) ? null : randomCell(random, type)))
+  const cells = Array.from({ length: rows }, () => (random.chance(nulls) ? null : cellOf(random, type)))
   return { name, type, nullable: nulls > 0, cells }
 }
 
 /** A relation with a column of each type without nulls (u, i, f, ul, il, s, b, d, t, c, e, g) and one of each with them (nu, …). */
-export function randomRelation(random: Random, name: string, rows: number): HostRelation {
+export function randomRelation(
+  random: Random,
+  name: string,
+  rows: number,
+  cellOf = randomCell,
+): HostRelation {
   const types: readonly (readonly [string, ColumnType])[] = [
     ['u', 'u32'],
     ['i', 'i32'],
@@ -70,7 +76,7 @@ export function randomRelation(random: Random, name: string, rows: number): Host
   ]
   return hostRelation(name, [
     { name: 'id', type: 'u32', nullable: false, cells: Array.from({ length: rows }, (_, i) => i) },
-    ...types.map(([column, type]) => randomColumn(random, column, type, rows, 0)),
-    ...types.map(([column, type]) => randomColumn(random, `n${column}`, type, rows, 0.2)),
+    ...types.map(([column, type]) => randomColumn(random, column, type, rows, 0, cellOf)),
+    ...types.map(([column, type]) => randomColumn(random, `n${column}`, type, rows, 0.2, cellOf)),
   ])
 }

@@ -1,9 +1,10 @@
 import t from 'tap'
-import { type Expression, JOIN_KINDS, type JoinKind, type QueryNode } from '../../../protocol/query/tree.js'
+import { type Expression, JOIN_KINDS, type QueryNode } from '../../../protocol/query/tree.js'
 import { Random, seedOfRun } from '../../random.js'
 import { hostRelation } from './host-relation.js'
 import { QueryBed } from './query-bed.js'
 import { randomColumn } from './relations.js'
+import { SQL_JOINS } from './sql-joins.js'
 
 const col = (column: string): Expression => ({ column })
 const scan = (relation: string, as?: string): QueryNode => ({ op: 'scan', relation, as })
@@ -48,15 +49,6 @@ const opened = (async () => {
     ])
   return QueryBed.open(t, [relationOf('r'), relationOf('q')])
 })()
-
-const SQL_JOINS: Readonly<Record<JoinKind, string>> = {
-  inner: 'join',
-  left: 'left join',
-  right: 'right join',
-  full: 'full join',
-  semi: 'semi join',
-  anti: 'anti join',
-}
 
 function picked(input: QueryNode, ...names: readonly string[]): QueryNode {
   return { op: 'project', input, columns: names.map((name) => ({ name, value: col(name) })) }

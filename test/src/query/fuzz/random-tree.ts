@@ -8,6 +8,7 @@ import {
 } from '../../../../protocol/query/tree.js'
 import type { Random } from '../../../random.js'
 import type { HostRelation } from '../host-relation.js'
+import { SQL_JOINS } from '../sql-joins.js'
 import { byKeySql } from './by-key-sql.js'
 import {
   columnValue,
@@ -37,15 +38,6 @@ export interface FuzzQuery extends FuzzTree {
 /** Rows that a product may give at most, and a join if all pairs matched: more would take long to compare. */
 const MOST_ROWS = 20_000
 const MOST_PAIRS = 100_000
-
-const SQL_JOINS: Readonly<Record<JoinKind, string>> = {
-  inner: 'join',
-  left: 'left join',
-  right: 'right join',
-  full: 'full join',
-  semi: 'semi join',
-  anti: 'anti join',
-}
 
 /** Makes random trees over relations. */
 export class RandomTrees {
