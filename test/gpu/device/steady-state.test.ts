@@ -80,8 +80,9 @@ class Index {
     return index
   }
 
+  /** All of them have two payloads, so that what is read is as long as before. */
   someKeys(count: number): Column {
-    return this.#keysFrom(this.#random.below(KEYS - count), count)
+    return this.#keysFrom(this.#random.below(FIRST - count), count)
   }
 
   /** Every operation, one after the other; the index is as large afterwards as before. */
