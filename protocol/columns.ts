@@ -69,6 +69,31 @@ export function heldBy(type: FixedKeyType, value: unknown): number | bigint | un
   return becomesInfinite ? undefined : value
 }
 
+const one = new DataView(new ArrayBuffer(8))
+const oneBytes = asBytes(one)
+
+/** Writes a value as a column of its type has it, to `one`. */
+const WRITE_ONE: { readonly [Type in FixedKeyType]: (value: number | bigint) => void } = {
+  u32: (value) => one.setUint32(0, Number(value), true),
+  i32: (value) => one.setInt32(0, Number(value), true),
+  f32: (value) => one.setFloat32(0, Number(value), true),
+  u64: (value) => one.setBigUint64(0, BigInt(value), true),
+  i64: (value) => one.setBigInt64(0, BigInt(value), true),
+  f64: (value) => one.setFloat64(0, Number(value), true),
+}
+
+/** A single number as a column, or undefined where the type cannot hold it. */
+export function oneNumber(type: FixedKeyType, number: unknown): FixedColumn | undefined {
+  const value = heldBy(type, number)
+  if (value === undefined) return undefined
+  WRITE_ONE[type](value)
+  const width = KEY_ARRAYS[type].BYTES_PER_ELEMENT
+  // An array that has so few bytes in itself is made in a fifth of the time that a view takes.
+  const bytes = new Uint8Array(width)
+  for (let i = 0; i < width; i++) bytes[i] = oneBytes[i]!
+  return { bytes, width }
+}
+
 /**
  * Single numbers as a column.
  *

@@ -9,6 +9,7 @@ import {
   type KeyArray,
   type KeyArrays,
   numberColumn,
+  oneNumber,
   sliceColumn,
 } from '../../protocol/columns.js'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
@@ -103,7 +104,11 @@ export function singleKey(key: AnyKey, what: string, definition: IndexDefinition
       `${what} takes a single key, such as ${example(definition)}, not ${shown(key)}; ${what}Many takes a list of keys`,
     )
   }
-  return keyColumn([key], definition)
+  const { keyType } = definition
+  if (!isFixedKeyType(keyType)) return keyColumn([key], definition)
+  const column = oneNumber(keyType, key)
+  if (column === undefined) throw unfit([key], 0, definition)
+  return column
 }
 
 function fixedColumn(keys: AnyKeys, keyType: FixedKeyType, definition: IndexDefinition): KeyArray {

@@ -1,4 +1,12 @@
-import { asBytes, type Column, columnOf, countOf, KEY_ARRAYS, numberColumn } from '../../protocol/columns.js'
+import {
+  asBytes,
+  type Column,
+  columnOf,
+  countOf,
+  KEY_ARRAYS,
+  numberColumn,
+  oneNumber,
+} from '../../protocol/columns.js'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { isIterable, isList, shown, titleOf } from '../../protocol/shown.js'
@@ -58,6 +66,12 @@ export function payloadColumn(payloads: PayloadsInput, definition: IndexDefiniti
  * @throws WarpdexError as `payloadColumn` does, and `TOO_LARGE` for one that no server takes
  */
 export function singlePayload(payload: PayloadInput, definition: IndexDefinition): Column {
+  const { payloadKind } = definition
+  if (payloadKind === 'u32' || payloadKind === 'u64') {
+    const column = oneNumber(payloadKind, payload)
+    if (column === undefined) throw unfit(payload, 0, definition)
+    return column
+  }
   const column = payloadColumn([payload], definition, 1)
   const { byteLength } = column.bytes
   if (byteLength <= LIMITS.payloadBytes) return column

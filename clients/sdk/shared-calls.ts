@@ -19,10 +19,15 @@ interface Gathered {
   readonly first: DataCall
   readonly columns: readonly (readonly [ColumnName, GrowingColumn])[]
   readonly send: Send<DataCall, unknown>
-  readonly waiting: {
-    readonly resolve: (whole: unknown, i: number) => void
-    readonly reject: (reason: unknown) => void
-  }[]
+  readonly waiting: Waiting[]
+}
+
+/** Who made a call. It holds nothing of what was asked: that would outlive many collections of garbage. */
+interface Waiting {
+  readonly resolve: (answer: unknown) => void
+  readonly reject: (reason: unknown) => void
+  /** Takes its answer out of that to all. */
+  readonly read: (whole: unknown, i: number) => unknown
 }
 
 /**
@@ -53,7 +58,9 @@ export class SharedCalls {
     send: Send<C, Whole>,
     read: (whole: Whole, i: number) => T,
   ): Promise<T> {
-    return withinBounds<T>(bounds, (resolve, reject) => {
+    return withinBounds(bounds, (resolve, reject) => {
+      // Calls of one kind have answers of one kind.
+      const waiting = { resolve, reject, read } as Waiting
       const open = this.#gathered
       // What is sent is of the kind of the first call.
       const gathered =
@@ -67,15 +74,7 @@ export class SharedCalls {
         if (value !== undefined) column.add(value.bytes)
         bytes += column.byteLength
       }
-      const take = (whole: unknown, i: number) => {
-        try {
-          // Calls of one kind have answers of one kind.
-          resolve(read(whole as Whole, i))
-        } catch (error) {
-          reject(error)
-        }
-      }
-      const count = gathered.waiting.push({ resolve: take, reject })
+      const count = gathered.waiting.push(waiting)
       if (count === LIMITS.batchItems || bytes > SHARED_BYTES) this.#connection.order.flush(this.#index)
     })
   }
@@ -99,7 +98,13 @@ export class SharedCalls {
       const whole = Object.fromEntries(columns.map(([name, column]) => [name, column.column()]))
       const call = { ...first, count: waiting.length, columns: whole }
       const answer = await send(call, known, this.#connection.bounds({}, true))
-      for (const [i, { resolve }] of waiting.entries()) resolve(answer, i)
+      for (const [i, { resolve, reject, read }] of waiting.entries()) {
+        try {
+          resolve(read(answer, i))
+        } catch (error) {
+          reject(error)
+        }
+      }
     } catch (error) {
       for (const { reject } of waiting) reject(error)
     }

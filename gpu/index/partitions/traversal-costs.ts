@@ -95,7 +95,7 @@ const DEFAULT_BLOCK_BANDS = 4
  * blocks within a workgroup's memory.
  */
 export function possibleBlockBands({ bands, count }: Pick<PartitionTable, 'bands' | 'count'>): number[] {
-  const possible = [2, DEFAULT_BLOCK_BANDS, 16].filter((blockBands) => blockBands < bands)
+  const possible = [1, DEFAULT_BLOCK_BANDS, 16].filter((blockBands) => blockBands < bands)
   return count <= BLOCK_PARTITIONS ? [...possible, bands] : possible
 }
 
