@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { connect } from '../../../clients/sdk/index.js'
 import { loadConfig, startServer } from '../../../src/server/index.js'
+import { fastest, showSteps } from '../timing.js'
 import { TPCH_TABLES, tpchStatements } from './generate.js'
 import { SQL_QUESTIONS } from './questions.js'
 
@@ -11,6 +12,8 @@ export interface SqlRun {
   readonly scale: number
   readonly seed: number
   readonly rounds: number
+  /** Whether to show what each operator did. */
+  readonly steps: boolean
   readonly adapter: string
 }
 
@@ -18,7 +21,7 @@ export interface SqlRun {
  * Asks a server and DuckDB, on all processors, the 22 questions in SQL, and prints the time of both: the fastest of some rounds, with all rows in the client.
  * Tables are made in DuckDB, and go to the server by files of Parquet.
  */
-export async function runSqlQuestions({ scale, seed, rounds, adapter }: SqlRun): Promise<void> {
+export async function runSqlQuestions({ scale, seed, rounds, steps, adapter }: SqlRun): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'warpdex-tpch-'))
   const instance = await DuckDBInstance.create(join(folder, 'tpch.duckdb'))
   const duck = await instance.connect()
@@ -36,20 +39,23 @@ export async function runSqlQuestions({ scale, seed, rounds, adapter }: SqlRun):
       console.log(`${relation}: ${rows} rows in ${((performance.now() - begin) / 1000).toFixed(1)} s`)
       rmSync(path)
     }
+    // Else that goes on beside the first questions.
+    const { adapter: device } = await client.calibration({ again: true })
+    console.log(`adapter: ${device.name}; --scale ${scale} --seed ${seed}`)
     let logarithms = 0
     for (const [i, text] of SQL_QUESTIONS.entries()) {
-      const [own, ownRows] = await fastest(rounds, async () => {
-        let rows = 0
-        for await (const batch of client.sql(text)) rows += batch.length
-        return rows
+      let [ownRows, rows] = [0, 0]
+      const own = await fastest(rounds, async () => {
+        ownRows = 0
+        for await (const batch of client.sql(text)) ownRows += batch.length
       })
-      const [other, rows] = await fastest(
-        rounds,
-        async () => (await duck.runAndReadAll(text)).currentRowCount,
-      )
+      const other = await fastest(rounds, async () => {
+        rows = (await duck.runAndReadAll(text)).currentRowCount
+      })
       logarithms += Math.log(other / own)
       const verdict = rows === ownRows ? `${rows} rows` : `${ownRows} rows instead of ${rows}`
       console.log(`Q${i + 1}: ${own.toFixed(1)} ms, DuckDB ${other.toFixed(1)} ms; ${verdict}`)
+      if (steps) showSteps(await client.explainSql(text))
     }
     console.log(`geometric mean: ${Math.exp(logarithms / SQL_QUESTIONS.length).toFixed(2)} times as fast`)
   } finally {
@@ -59,14 +65,4 @@ export async function runSqlQuestions({ scale, seed, rounds, adapter }: SqlRun):
     instance.closeSync()
     rmSync(folder, { recursive: true })
   }
-}
-
-async function fastest(rounds: number, work: () => Promise<number>): Promise<readonly [number, number]> {
-  let [least, rows] = [Number.POSITIVE_INFINITY, 0]
-  for (let round = 0; round < rounds; round++) {
-    const begin = performance.now()
-    rows = await work()
-    least = Math.min(least, performance.now() - begin)
-  }
-  return [least, rows]
 }
