@@ -11,16 +11,18 @@ import { project } from './operators/project.js'
 import { scan } from './operators/scan.js'
 import { sets } from './operators/sets.js'
 import { sidesOf } from './operators/sides.js'
-import type { Tables } from './operators/tables.js'
+import { collect, type Tables } from './operators/tables.js'
 import { where } from './operators/where.js'
 import type { QueryRun } from './query-run.js'
 import type { Reading } from './selection/select-table.js'
 
 /**
  * Executes a checked tree. What streams (where, project, limit, product) hands on a table at a time, so that whoever reads slowly, or not to the
- * end, holds up the steps before; the others take all of their input first. Whoever reads nothing of the tables learns at the end of what has overflowed.
+ * end, holds up the steps before; the others take all of their input first, as does what is an input of several. Whoever reads nothing of the tables learns at the end
+ * of what has overflowed.
  */
 export async function* execute(run: QueryRun, root: TypedNode): Tables {
+  run.shared.root = root
   try {
     yield* tablesOf(run, root, 'whole')
   } catch (error) {
@@ -33,6 +35,16 @@ export async function* execute(run: QueryRun, root: TypedNode): Tables {
 
 /** @param reading what becomes of the tables */
 function tablesOf(run: QueryRun, node: TypedNode, reading: Reading = 'unknown'): Tables {
+  return run.shared.has(node) ? sharedTable(run, node) : operatorOf(run, node, reading)
+}
+
+/** Each who asks gets a table of its own: what it makes of columns is its own work, which goes to the device when it says. */
+async function* sharedTable(run: QueryRun, node: TypedNode): Tables {
+  const table = await run.shared.of(node, () => collect(run, node, operatorOf(run, node, 'unknown')))
+  yield await run.replace(node, [table], () => table.choose([...table.columns.keys()]))
+}
+
+function operatorOf(run: QueryRun, node: TypedNode, reading: Reading): Tables {
   const of = (input: TypedNode) => tablesOf(run, input)
   switch (node.op) {
     case 'scan':

@@ -8,15 +8,19 @@ import type { QueryRun, StepFigures } from './query-run.js'
 /** The tree of a query that was carried out, with the figures of its steps beside what was to be expected of them. */
 export async function explain(run: QueryRun, root: TypedNode): Promise<QueryExplanation> {
   await readAllSamples(run, root)
-  return explainNode(run, root, estimateTree(root, run))
+  return explainNode(run, root, estimateTree(root, run), new Set())
 }
 
+/** @param shown nodes that were explained already, at another place */
 function explainNode(
   run: QueryRun,
   node: TypedNode,
   estimates: ReadonlyMap<TypedNode, number>,
+  shown: Set<TypedNode>,
 ): QueryExplanation {
   const figures = run.figures(node)
+  if (shown.has(node)) return explainAgain(node, figures.rows, estimates)
+  shown.add(node)
   const { rows, steps, bytesRead, bytesWritten, milliseconds, method, join, selections } = figures
   return {
     op: node.op,
@@ -31,8 +35,20 @@ function explainNode(
     bytesWritten,
     milliseconds,
     copyShare: copyShare(run, figures),
-    inputs: inputsOf(node).map((input) => explainNode(run, input, estimates)),
+    inputs: inputsOf(node).map((input) => explainNode(run, input, estimates, shown)),
   }
+}
+
+/** What several operators take is made once. */
+function explainAgain(
+  node: TypedNode,
+  rows: number,
+  estimates: ReadonlyMap<TypedNode, number>,
+): QueryExplanation {
+  const { op, path } = node
+  const estimatedRows = Math.round(estimates.get(node) ?? 0)
+  const nothing = { tables: 0, bytesRead: 0, bytesWritten: 0, milliseconds: 0, inputs: [] }
+  return { op, path, method: `as ${path}`, estimatedRows, rows, ...nothing }
 }
 
 const NANOSECONDS = 1e6

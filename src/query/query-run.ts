@@ -14,6 +14,7 @@ import { WarpdexError } from '../../protocol/errors.js'
 import { getOrInsert } from '../../protocol/get-or-insert.js'
 import { inputsOf, type TypedNode } from '../../protocol/query/typed.js'
 import { SelectionFigures } from './selection/selection-figures.js'
+import { SharedTables } from './shared-tables.js'
 
 export interface RunOptions {
   /** Throws where nobody waits for the result any more; asked before each step, and before each slice of its work. */
@@ -49,6 +50,8 @@ export class StepFigures {
 export class QueryRun {
   readonly work: DeviceWork
   readonly relations: ReadonlyMap<string, DeviceRelation>
+  /** What several operators take as an input. */
+  readonly shared: SharedTables
   readonly #figures: Map<TypedNode, StepFigures>
   readonly #held = new Set<Table>()
   readonly #kept = new Set<readonly DeviceMemory[]>()
@@ -60,11 +63,13 @@ export class QueryRun {
     relations: ReadonlyMap<string, DeviceRelation>,
     options: RunOptions = {},
     figures = new Map<TypedNode, StepFigures>(),
+    shared = new SharedTables(),
   ) {
     this.work = work
     this.relations = relations
     this.#options = options
     this.#figures = figures
+    this.shared = shared
     for (const relation of relations.values()) work.facts.add(relation)
   }
 
@@ -82,7 +87,7 @@ export class QueryRun {
 
   /** For steps that go on beside this run's, until it takes them over. */
   beside(): QueryRun {
-    return new QueryRun(this.work.beside(), this.relations, this.#options, this.#figures)
+    return new QueryRun(this.work.beside(), this.relations, this.#options, this.#figures, this.shared)
   }
 
   /** What went on beside is over. */
@@ -212,6 +217,7 @@ export class QueryRun {
   *#heldBuffers(): Generator<DeviceMemory> {
     for (const buffers of this.#kept) yield* buffers
     for (const table of this.#held) yield* table.buffers()
+    yield* this.shared.buffers()
   }
 }
 

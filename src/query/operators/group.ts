@@ -29,7 +29,7 @@ export async function* group(
 ): Tables {
   const { input } = node
   const hasMarks = node.aggregates.some(({ rows }) => rows !== undefined)
-  if (input.op !== 'where' || hasMarks || !goesWithGroups(run, input)) {
+  if (input.op !== 'where' || run.shared.has(input) || hasMarks || !goesWithGroups(run, input)) {
     yield groups(run, node, await collect(run, input, execute(input)))
     return
   }

@@ -3,6 +3,7 @@ import { isTooLarge } from '../../../gpu/relational/query/device-work.js'
 import type { Table } from '../../../gpu/relational/query/table.js'
 import type { TypedNode } from '../../../protocol/query/typed.js'
 import type { QueryRun } from '../query-run.js'
+import { waits } from '../shared-nodes.js'
 import { collect, type Tables } from './tables.js'
 
 /** The inputs of an operator of two, each as one table. */
@@ -48,20 +49,4 @@ async function together(
 
 function lacksMemory(error: unknown): boolean {
   return isTooLarge(error) || error instanceof DeviceFull
-}
-
-/** Whether a node's result has to be waited for: how many rows there are is counted. */
-function waits(node: TypedNode): boolean {
-  switch (node.op) {
-    case 'scan':
-      return false
-    case 'project':
-    case 'limit':
-    case 'orderBy':
-      return waits(node.input)
-    case 'product':
-      return waits(node.left) || waits(node.right)
-    default:
-      return true
-  }
 }
