@@ -267,9 +267,13 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
   /** Puts a payload in the place of all that the key has. */
   put(key: KeyInput<K>, payload: PayloadToStore<P>, options: PutOptions = {}): Promise<void> {
     return this.#calls.begin('put', options, PUT_OPTIONS, (known, bounds) => {
-      const expireAt = expiryColumn(options.expireAt, 1)
-      const item = { key: singleKey(key, 'put', known), payload: singlePayload(payload, known), expireAt }
-      return writeOne(this.#calls, { op: WriteOp.replace, ...item }, known, bounds, () => {})
+      const item = {
+        op: WriteOp.replace,
+        key: singleKey(key, 'put', known),
+        payload: singlePayload(payload, known),
+        expireAt: expiryColumn(options.expireAt, 1),
+      }
+      return writeOne(this.#calls, item, known, bounds, () => {})
     })
   }
 
