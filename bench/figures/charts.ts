@@ -8,6 +8,7 @@ import type { FigureRow } from '../papers/volk/figures.js'
 import { type LineChart, lineChart, type Series } from '../plot/line-chart.js'
 import type { Row } from '../report.js'
 import { Kept } from './kept.js'
+import { type KeptPeers, lookupRate, PEER_BATCHES, PEERS } from './peers.js'
 
 /** Pictures in documents whose points come from one kept file. */
 interface Charts {
@@ -48,6 +49,19 @@ function throughput(kept: Kept): LineChart {
   return { title, x: 'keys per batch', y: 'lookups per second', series }
 }
 
+/** The same batches by warpdex and its peers. */
+function besidePeers({ content }: Kept): LineChart {
+  const series = PEERS.map((name): Series => {
+    const points = PEER_BATCHES.flatMap((x) => {
+      const y = lookupRate(content as KeptPeers, x, name)
+      return y === undefined ? [] : [{ x, y }]
+    })
+    return { name, points, missing: [] }
+  })
+  const title = 'Lookups of a million u64 keys, one client on the same host, NVIDIA H200 and 16 cores'
+  return { title, x: 'keys per batch', y: 'lookups per second', series }
+}
+
 /** The charts of a paper's evaluation. */
 function evaluation<Kind extends Row>(
   from: string,
@@ -66,6 +80,10 @@ const CHARTS: readonly Charts[] = [
   {
     from: 'nvidia-h200/serve.json',
     draw: (kept) => new Map([['serve-throughput.svg', lineChart(throughput(kept))]]),
+  },
+  {
+    from: 'nvidia-h200/peers.json',
+    draw: (kept) => new Map([['peers-throughput.svg', lineChart(besidePeers(kept))]]),
   },
   evaluation('nvidia-h200/joins.json', drawHe),
   evaluation('nvidia-h200/relational.json', drawDiamos),

@@ -17,7 +17,9 @@ const FOLDER = join('bench', 'results')
 const check = process.argv.includes('--check')
 const documents = [
   'README.md',
-  ...readdirSync('docs', { recursive: true, encoding: 'utf8' }).map((name) => join('docs', name)),
+  ...['docs', FOLDER].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  ),
 ]
 const wrong: string[] = []
 const used = new Set<string>()

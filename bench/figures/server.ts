@@ -1,4 +1,5 @@
 import { type Kept, showNumber } from './kept.js'
+import { type KeptPeers, lookupRate, PEER_BATCHES, PEERS } from './peers.js'
 import { grid, type Table } from './table.js'
 
 const LOADS = [
@@ -30,32 +31,9 @@ const STORED = [
   ['the same after a restart', 'u32 → u32, 1000 million keys', 'get 1048576 after it M/s', 2],
 ] as const
 
-const PEERS = ['warpdex', 'CPU hash', 'Redis, columns', 'Redis, ioredis', 'LMDB, getBinaryFast'] as const
-
-/** Of what `bench/peers` keeps, which are not rows. */
-interface KeptPeers {
-  readonly outcomes: readonly {
-    readonly operation: string
-    readonly payload: string
-    readonly keys: number
-    readonly distribution?: string
-    readonly batch: number
-    readonly rates: Readonly<Record<string, { readonly median: number }>>
-  }[]
-}
-
 /** Millions of lookups a second, u64 to 16 bytes. */
 function lookupsOfPeer(kept: Kept, batch: number, peer: string): string {
-  const { outcomes } = kept.content as KeptPeers
-  const found = outcomes.find(
-    (one) =>
-      one.operation === 'lookup' &&
-      one.payload === 'fixed(16)' &&
-      one.keys === 1e6 &&
-      one.distribution === 'uniform' &&
-      one.batch === batch,
-  )
-  const rate = found?.rates[peer]?.median
+  const rate = lookupRate(kept.content as KeptPeers, batch, peer)
   return rate === undefined ? '' : showNumber(rate * 1e-6)
 }
 
@@ -123,7 +101,7 @@ export const SERVER: readonly Table[] = [
     name: 'peers',
     files: ['nvidia-h200/peers.json'],
     corner: 'lookups, a million u64 keys, 16 bytes each: M/s in batches of',
-    lines: [1, 100, 1000, 10_000, 65_536].map((batch) => [batch.toLocaleString('en'), batch] as const),
+    lines: PEER_BATCHES.map((batch) => [batch.toLocaleString('en'), batch] as const),
     columns: PEERS.map((peer) => [peer, peer] as const),
     cell: lookupsOfPeer,
   }),

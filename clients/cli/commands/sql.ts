@@ -27,7 +27,7 @@ export const add = clientCommand({
     ["$0 sql 'select * from orders where o_custkey = ?' 370", 'with a value'],
     ['$0 sql --file revenue.sql --output revenue.parquet', 'from a file, into a file'],
   ],
-  epilogue: 'docs/sql.md says what there is. The server needs @duckdb/node-api.',
+  epilogue: 'docs/queries.md#sql says what there is. The server needs @duckdb/node-api.',
   async run(client, { statement, values, file, parameters, explain, json, format, output }) {
     // Where the statement is in a file all others are values.
     const given = file === undefined || statement === undefined ? values : [statement, ...values]

@@ -4,7 +4,7 @@ const WINDOW_MS = 0.5
 /**
  * Keeps this thread's event loop turning while requests come right after each other: a thread that sleeps takes about as long to wake up as a
  * small request takes in all, and a request between two threads wakes two. After a pause the first one finds it asleep, so whoever asks now and
- * then costs nothing. Without it a request of one key takes twice as long on a GPU host; see docs/benchmarks.md.
+ * then costs nothing. Without it a request of one key takes twice as long on a GPU host; see docs/comparison.md.
  */
 export class BusyPolling {
   readonly #now: () => number

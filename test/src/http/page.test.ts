@@ -1,15 +1,15 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import puppeteer, { type Browser, type Page } from 'puppeteer-core'
+import type { Browser, Page } from 'puppeteer-core'
 import t, { type Test } from 'tap'
 import type { Section } from '../../../protocol/frame.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
-import { Chromium, NO_CHROMIUM } from '../../clients/sdk/chromium.js'
+import { NO_CHROMIUM } from '../../clients/sdk/chromium.js'
 import { COMPILED, ROOT } from '../../compiled.js'
 import { u32 } from '../engine/open-engine.js'
 import { RawClient } from '../server/raw-client.js'
 import { start } from '../server/start.js'
+import { launchBrowser, PATIENCE_MS } from './browser.js'
 import { lowContrasts } from './contrast.js'
 
 const TOKEN = 'rosebud-4711'
@@ -17,7 +17,6 @@ const TOKEN = 'rosebud-4711'
 const PAGE = join(COMPILED, 'src/http/page')
 /** Where screenshots are left for whoever wants to see the page. */
 const ARTIFACTS = join(ROOT, 'artifacts/')
-const PATIENCE_MS = 60_000
 const FORMS = [
   { name: 'desktop', width: 1280, height: 900, scheme: 'light' },
   { name: 'desktop-dark', width: 1280, height: 900, scheme: 'dark' },
@@ -28,21 +27,8 @@ const FORMS = [
 const column = (keys: readonly number[]): Section => ({ type: 'u32', bytes: u32(...keys) })
 
 async function launch(t: Test): Promise<Browser> {
-  const chromium = await Chromium.open()
-  const home = mkdtempSync(join(tmpdir(), 'warpdex-browser-'))
-  const browser = await puppeteer.launch({
-    executablePath: chromium.program,
-    headless: 'shell',
-    pipe: true,
-    userDataDir: join(home, 'profile'),
-    args: ['--no-sandbox', '--no-zygote', '--disable-gpu', '--disable-dev-shm-usage', '--no-proxy-server'],
-    env: chromium.environment(home),
-    timeout: PATIENCE_MS,
-  })
-  t.teardown(async () => {
-    await browser.close()
-    rmSync(home, { recursive: true, force: true })
-  })
+  const { browser, close } = await launchBrowser()
+  t.teardown(close)
   return browser
 }
 

@@ -1,0 +1,48 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { COMPILED, ROOT } from '../compiled.js'
+
+const PROGRAM = join(COMPILED, 'clients/cli/main.js')
+
+/** A folder in which `npx warpdex` runs, and programs import `warpdex`, as if what was compiled were installed there. */
+export class Installed {
+  readonly #folder: string
+  readonly #environment: NodeJS.ProcessEnv
+
+  constructor(folder: string, environment: Readonly<Record<string, string>>) {
+    this.#folder = folder
+    const bin = join(folder, 'bin')
+    const library = join(folder, 'node_modules', 'warpdex')
+    mkdirSync(bin)
+    mkdirSync(library, { recursive: true })
+    const npx = `#!/bin/sh\nshift\nexec '${process.execPath}' '${PROGRAM}' "$@"\n`
+    writeFileSync(join(bin, 'npx'), npx, { mode: 0o755 })
+    copyFileSync(join(ROOT, 'package.json'), join(library, 'package.json'))
+    symlinkSync(COMPILED, join(library, 'dist'))
+    this.#environment = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}`, ...environment }
+  }
+
+  /** Starts a program in a folder below. */
+  start(command: string, args: readonly string[], cwd = '') {
+    return spawn(command, args, { cwd: join(this.#folder, cwd), env: this.#environment })
+  }
+
+  /** Runs a program. @returns what it prints, with its errors if it fails */
+  async run(command: string, args: readonly string[], cwd = '', input = ''): Promise<string> {
+    const child = this.start(command, args, cwd)
+    let [out, errors] = ['', '']
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      out += text
+    })
+    child.stderr.setEncoding('utf8').on('data', (text) => {
+      errors += text
+    })
+    // A program that fails need not read what is piped to it.
+    child.stdin.on('error', () => {})
+    child.stdin.end(input)
+    const [code] = await once(child, 'close')
+    return code === 0 ? out : `${out}${errors}`
+  }
+}
