@@ -16,8 +16,7 @@ import { Queries } from '../query/queries.js'
 import type { QueryHost, QueryReader } from '../query/query-host.js'
 import { queryMemoryLimits } from '../query/query-memory.js'
 import { catalogueOf } from '../sql/catalogue.js'
-import { Planner } from '../sql/planner.js'
-import { queryOf, type SqlQuery } from '../sql/sql.js'
+import { type SqlQuery, Statements } from '../sql/statements.js'
 import { VERSION } from '../version.js'
 import { backupPath } from './backup-path.js'
 import { SELECTION_COSTS, TRAVERSAL_COSTS } from './calibration.js'
@@ -49,7 +48,7 @@ export class Engine extends Catalog {
   readonly #selectionCosts: Calibrator<'selectionCosts'>
   /** Queries over the relations. */
   readonly queries: Queries
-  readonly #planner = new Planner()
+  readonly #statements = new Statements()
   readonly #openedAt = performance.now()
   readonly #device: LiveDevice
   /** Indexes and relations that a close waits for. */
@@ -302,8 +301,7 @@ export class Engine extends Catalog {
   async planSql(statement: SqlStatement, mayRead: (relation: string) => boolean): Promise<SqlQuery> {
     const named = this.relations().filter(({ name }) => mayRead(name))
     const catalogue = catalogueOf(named.map(({ name }) => this.readableRelation(name).stats()))
-    const schemaOf = (relation: string) => this.readableRelation(relation).definition.columns
-    return queryOf(statement, this.#planner, catalogue, schemaOf)
+    return this.#statements.queryOf(statement, catalogue)
   }
 
   /** Refuses new requests, answers those that run, and gives everything back. May be called more than once. */
@@ -316,7 +314,7 @@ export class Engine extends Catalog {
     const calibrated = [this.#selectionCosts.close(), this.host.calibrator.close()]
     // A result that nobody reads on would hold its relations.
     this.queries.close()
-    this.#planner.close()
+    this.#statements.close()
     this.host.feeds.end()
     const close = (each: Index | Relation) => {
       const { name } = each.definition

@@ -1,4 +1,4 @@
-import type { ColumnType } from '../../protocol/column-types.js'
+import type { ResultColumn } from '../../protocol/query/tree.js'
 import type { ColumnDefinition } from '../../protocol/relation.js'
 
 /** A relation as statements may name it. */
@@ -6,7 +6,7 @@ export interface MirroredRelation {
   readonly name: string
   /** About as many as there are. */
   readonly rows: number
-  readonly columns: readonly { readonly name: string; readonly type: ColumnType }[]
+  readonly columns: readonly ResultColumn[]
 }
 
 /** What there is to know of a relation. */
@@ -28,7 +28,7 @@ export function catalogueOf(relations: readonly Described[]): readonly MirroredR
     .map(({ name, rows, columns }) => ({
       name,
       rows: 2 ** Math.ceil(Math.log2(rows + 1)),
-      columns: columns.map(({ name, type }) => ({ name, type })),
+      columns: columns.map(({ name, type, nullable }) => ({ name, type, nullable })),
     }))
 }
 

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import type { MirroredRelation } from './catalogue.js'
 import { PlanProcess, type PlanResult } from './plan-process.js'
@@ -6,23 +5,16 @@ import { PlanProcess, type PlanResult } from './plan-process.js'
 /** Statements that wait to be planned. */
 const MOST_WAITING = 256
 
-/** Plans that are kept, and characters of each at most. */
-const KEPT_PLANS = 256
-const MOST_KEPT_CHARACTERS = 1 << 16
-
 /** What DuckDB says where it gets no more memory. */
 const EXHAUSTED = /^(Out of Memory Error|Allocation failure|std::bad_alloc)/
 
 /**
  * Plans statements with DuckDB, in a process of its own, since a statement of a line can take seconds and gigabytes in it. The process is started with the
- * first statement and stays; one that had to be ended is followed by another. Statements are planned one after the other; one that was planned lately, for the
- * same relations, has its plan already.
+ * first statement and stays; one that had to be ended is followed by another. Statements are planned one after the other.
  */
 export class Planner {
   #process: Promise<PlanProcess> | undefined
   #last: Promise<unknown> = Promise.resolve()
-  /** By statement and relations, those that were not asked for longest first. */
-  readonly #plans = new Map<string, PlanResult>()
   #waiting = 0
   #isClosed = false
 
@@ -32,18 +24,6 @@ export class Planner {
    * @throws WarpdexError `BAD_REQUEST` where DuckDB is not installed, or takes too much time or memory; `OVERLOADED` where too many wait
    */
   async plan(text: string, catalogue: readonly MirroredRelation[]): Promise<PlanResult> {
-    const key = createHash('sha256')
-      .update(JSON.stringify([text, catalogue]))
-      .digest('base64')
-    const kept = this.#plans.get(key)
-    const result = kept ?? (await this.#planInTurn(text, catalogue))
-    this.#plans.delete(key)
-    if (result.kind === 'planned' && result.plan.length <= MOST_KEPT_CHARACTERS) this.#plans.set(key, result)
-    for (const oldest of this.#plans.keys()) if (this.#plans.size > KEPT_PLANS) this.#plans.delete(oldest)
-    return result
-  }
-
-  async #planInTurn(text: string, catalogue: readonly MirroredRelation[]): Promise<PlanResult> {
     if (this.#waiting >= MOST_WAITING) {
       const message = `${MOST_WAITING} statements wait to be planned; try again after a pause`
       throw new WarpdexError('OVERLOADED', message)

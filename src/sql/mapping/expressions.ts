@@ -4,6 +4,7 @@ import { castOf } from './casts.js'
 import { constantOf } from './constants.js'
 import { functionOf } from './functions.js'
 import { refused } from './mapping.js'
+import { comparedDates } from './midnights.js'
 import { planTypeOf } from './types.js'
 
 type Columns = readonly Expression[]
@@ -28,28 +29,26 @@ const COMPARISONS: Readonly<Record<string, ComparisonOp>> = {
  */
 export function mapExpression(expression: PlanExpression, columns: Columns): Expression {
   const map = (part: PlanExpression) => mapExpression(part, columns)
+  const compared = (comparison: string, ...sides: readonly [PlanExpression, PlanExpression]) => {
+    const [left, right] = comparedDates(...sides)
+    return comparisonOf(comparison, map(left), map(right))
+  }
   switch (expression.expression_class) {
     case 'BOUND_REF':
       return columns[expression.index]!
     case 'BOUND_CONSTANT':
       return constantOf(expression.value)
     case 'BOUND_COMPARISON':
-      return comparisonOf(expression.type, map(expression.left), map(expression.right))
+      return compared(expression.type, expression.left, expression.right)
     case 'BOUND_CONJUNCTION': {
       const op = expression.type === 'CONJUNCTION_OR' ? 'or' : 'and'
       return { op, args: expression.children.map(map) }
     }
     case 'BOUND_BETWEEN': {
-      const input = map(expression.input)
-      const above: Expression = {
-        op: expression.lower_inclusive ? '>=' : '>',
-        args: [input, map(expression.lower)],
-      }
-      const below: Expression = {
-        op: expression.upper_inclusive ? '<=' : '<',
-        args: [input, map(expression.upper)],
-      }
-      return { op: 'and', args: [above, below] }
+      const { input, lower, upper, lower_inclusive, upper_inclusive } = expression
+      const above = lower_inclusive ? 'COMPARE_GREATERTHANOREQUALTO' : 'COMPARE_GREATERTHAN'
+      const below = upper_inclusive ? 'COMPARE_LESSTHANOREQUALTO' : 'COMPARE_LESSTHAN'
+      return { op: 'and', args: [compared(above, input, lower), compared(below, input, upper)] }
     }
     case 'BOUND_OPERATOR':
       return operatorOf(expression, map)

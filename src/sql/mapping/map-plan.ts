@@ -1,5 +1,4 @@
 import { LIMITS } from '../../../protocol/limits.js'
-import type { SchemaOf } from '../../../protocol/query/check-query.js'
 import type { QueryNode } from '../../../protocol/query/tree.js'
 import type { MirroredRelation } from '../catalogue.js'
 import type { PlanNode } from '../plan-json.js'
@@ -61,9 +60,8 @@ export function mapPlan(
   plan: PlanNode,
   names: readonly string[],
   catalogue: readonly MirroredRelation[],
-  schemaOf: SchemaOf,
 ): QueryNode {
-  const mapping = new Mapping(catalogue, schemaOf, mapNode)
+  const mapping = new Mapping(catalogue, mapNode)
   const { node, columns } = mapping.map(plan)
   const unique = uniqueNames(names)
   return {

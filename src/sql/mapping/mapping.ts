@@ -1,5 +1,5 @@
 import { badRequest, toWarpdexError, type WarpdexError } from '../../../protocol/errors.js'
-import { checkQuery, type SchemaOf } from '../../../protocol/query/check-query.js'
+import { checkQuery } from '../../../protocol/query/check-query.js'
 import { takeLists } from '../../../protocol/query/pack-query.js'
 import type { Expression, QueryNode, ResultColumn } from '../../../protocol/query/tree.js'
 import type { MirroredRelation } from '../catalogue.js'
@@ -23,16 +23,12 @@ export class Mapping {
   readonly outer: Mapped[] = []
   /** Maps an operator, whatever it is. */
   readonly map: (node: PlanNode) => Mapped
-  readonly #schemaOf: SchemaOf
+  readonly #schemas: ReadonlyMap<string, readonly ResultColumn[]>
   #names = 0
 
-  constructor(
-    catalogue: readonly MirroredRelation[],
-    schemaOf: SchemaOf,
-    map: (node: PlanNode, mapping: Mapping) => Mapped,
-  ) {
+  constructor(catalogue: readonly MirroredRelation[], map: (node: PlanNode, mapping: Mapping) => Mapped) {
     this.catalogue = catalogue
-    this.#schemaOf = schemaOf
+    this.#schemas = new Map(catalogue.map(({ name, columns }) => [name, columns]))
     this.map = (node) => map(node, this)
   }
 
@@ -50,7 +46,7 @@ export class Mapping {
     const columns = values.map((value, i) => ({ name: `v${i}`, value }))
     const { query, lists } = takeLists({ op: 'project', input: node, columns })
     try {
-      return checkQuery(query, this.#schemaOf, lists).columns
+      return checkQuery(query, (name) => this.#schemas.get(name)!, lists).columns
     } catch (error) {
       throw withoutPath(error)
     }

@@ -3,15 +3,14 @@ import { toWarpdexError } from '../../../protocol/errors.js'
 import type { QueryNode } from '../../../protocol/query/tree.js'
 import type { SqlParameters } from '../../../protocol/sql.js'
 import { catalogueOf } from '../../../src/sql/catalogue.js'
-import { Planner } from '../../../src/sql/planner.js'
-import { queryOf, type SqlQuery } from '../../../src/sql/sql.js'
-import { type HostRelation, schemaOf } from '../query/host-relation.js'
+import { type SqlQuery, Statements } from '../../../src/sql/statements.js'
+import type { HostRelation } from '../query/host-relation.js'
 import { QueryBed } from '../query/query-bed.js'
 
 /** Relations on a device and in DuckDB, of which both are asked the same statements. */
 export class SqlBed {
   readonly bed: QueryBed
-  readonly #planner = new Planner()
+  readonly #statements = new Statements()
   readonly #hosts: readonly HostRelation[]
 
   constructor(bed: QueryBed, hosts: readonly HostRelation[]) {
@@ -29,13 +28,12 @@ export class SqlBed {
   }
 
   close(): void {
-    this.#planner.close()
+    this.#statements.close()
   }
 
   plan(text: string, parameters: SqlParameters = []): Promise<SqlQuery> {
-    const schemas = new Map(this.#hosts.map((host) => [host.name, schemaOf(host)]))
     const catalogue = catalogueOf(this.#hosts.map(({ name, rows, columns }) => ({ name, rows, columns })))
-    return queryOf({ text, parameters }, this.#planner, catalogue, (name) => schemas.get(name)!)
+    return this.#statements.queryOf({ text, parameters }, catalogue)
   }
 
   /** What tells the statement's rows from DuckDB's, if something does, and how many those are. */

@@ -18,6 +18,7 @@ const STATEMENTS = [
   'select id from r where ni is distinct from 3 and ni is not distinct from ni order by i, ns desc nulls last, id',
   'select * from (select id, u::bigint + 1 as v from r where b) where v > 5 order by id limit 3',
   "select id from r where d >= date '1990-01-01' and d < date '1990-01-01' + interval 20 year and t > d",
+  "select id from r where timestamp '1997-06-24' > nd and d <> date '1992-01-01' + interval 12 hour and d between date '1991-01-01' - interval 1 day and date '1999-01-01' + interval 1 minute",
   'select id from q where false',
   "select 1 as one, 'x' as x, null::integer as nothing",
   "select * from (values (1, 'a'), (2, null)) as v(k, w) order by k",
