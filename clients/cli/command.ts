@@ -38,6 +38,9 @@ export function flag<const D extends string>(describe: D) {
   return { type: 'boolean', default: false, describe } as const
 }
 
+/** The option of commands that do one thing. */
+export const JSON_OUTCOME = flag('What was done as one JSON object')
+
 /** What an option `limit` says. @throws WarpdexError `BAD_REQUEST` */
 export function parseLimit(text: string): number {
   if (/^\d+$/.test(text)) return Number(text)

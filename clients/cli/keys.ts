@@ -38,10 +38,12 @@ export function parseKeyEnd(text: string, definition: IndexDefinition, hex: bool
  * @throws WarpdexError `BAD_REQUEST`, also where keys are numbers
  */
 export function parsePrefix(text: string, definition: IndexDefinition, hex: boolean): KeyPrefix<KeyType> {
-  const prefix = parse(text, definition, hex, true)
-  if (typeof prefix !== 'number' && typeof prefix !== 'bigint') return prefix
-  const message = `index ${JSON.stringify(definition.name)} has ${definition.keyType} keys, which have no prefix; use --from and --to`
-  throw badRequest(message)
+  const { name, keyType } = definition
+  if (isFixedKeyType(keyType)) {
+    throw badRequest(`index "${name}" has ${keyType} keys, which have no prefix; use --from and --to`)
+  }
+  // Keys of other types are what their prefixes are.
+  return parse(text, definition, hex, true) as KeyPrefix<KeyType>
 }
 
 function parse(text: string, { keyType, name }: IndexDefinition, hex: boolean, leading: boolean): AnyKey {

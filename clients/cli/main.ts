@@ -6,6 +6,7 @@ import type { Adds } from './command.js'
 import { ExitCode } from './exit-code.js'
 import { guardedArguments, removeGuards, unguarded } from './guarded-arguments.js'
 import { packageVersion } from './package-version.js'
+import { styled } from './styled.js'
 
 /** Each is loaded when it is asked for: what all of them import would be most of the time that a short one takes. */
 const COMMANDS: Readonly<Record<string, () => Promise<{ readonly add: Adds }>>> = {
@@ -43,6 +44,9 @@ const COMMANDS: Readonly<Record<string, () => Promise<{ readonly add: Adds }>>> 
   doctor: () => import('./commands/doctor.js'),
 }
 
+/** How the script of `completion` asks for what may come next. */
+const COMPLETIONS = '--get-yargs-completions'
+
 /** Columns of a help text; longer lines are hard to read on wide terminals. */
 const WIDEST_HELP = 110
 
@@ -51,15 +55,18 @@ Clients find the server by --url or WARPDEX_URL, and show it the token of WARPDE
 
 /** @param command what the first argument says; all commands are there where it is none */
 async function commandLine(command: string): Promise<Argv> {
-  const cli = yargs(guardedArguments(hideBin(process.argv)))
+  const given = hideBin(process.argv)
+  // What a shell asks to have completed may be a lone -- itself.
+  const cli = yargs(command === COMPLETIONS ? given : guardedArguments(given))
   const loads = Object.hasOwn(COMMANDS, command) ? [COMMANDS[command]] : Object.values(COMMANDS)
   for (const { add } of await Promise.all(loads.map((load) => load()))) add(cli)
   return (
     cli
       .scriptName('warpdex')
       .usage('$0 <command>\n\nA GPU secondary-index server, and its client.')
-      .demandCommand(1, 1, 'a command is missing')
       .strict()
+      .recommendCommands()
+      .completion('completion', 'Print a script that has bash or zsh complete commands and options')
       .version(packageVersion())
       .alias('help', 'h')
       .epilogue(EPILOGUE)
@@ -71,9 +78,21 @@ async function commandLine(command: string): Promise<Argv> {
       .fail((message, error) => {
         if (error instanceof WarpdexError) throw error
         // What yargs throws by itself is about the arguments.
-        throw badRequest(`${oneLine(message ?? error.message)}; --help shows what is right`, { cause: error })
+        throw badRequest(`${wrong(command, message ?? error.message)}; --help shows what is right`, {
+          cause: error,
+        })
       })
   )
+}
+
+/** What yargs found wrong, in clearer words: it takes an unknown command for an argument. */
+function wrong(command: string, message: string): string {
+  if (command === '' || command.startsWith('-') || Object.hasOwn(COMMANDS, command)) {
+    const [, came, least] = /non-option arguments: got (\d+), need at least (\d+)/.exec(message) ?? []
+    return came === undefined ? oneLine(message) : `too few arguments: ${came} of at least ${least}`
+  }
+  const near = /^Did you mean (.*)\?$/.exec(message.trim())?.[1]
+  return `there is no command "${command}"${near === undefined ? '' : `; did you mean "${near}"?`}`
 }
 
 function oneLine(message: string): string {
@@ -84,7 +103,9 @@ function oneLine(message: string): string {
 
 function report(thrown: unknown): void {
   const { code, message } = toWarpdexError(thrown)
-  process.stderr.write(`warpdex: ${code}: ${oneLine(message)}\n`)
+  // That a request is wrong says no more than the message; other codes tell programs and people what to do.
+  const text = code === 'BAD_REQUEST' ? oneLine(message) : `${code}: ${oneLine(message)}`
+  process.stderr.write(`${styled('red', 'warpdex:', process.stderr)} ${text}\n`)
   process.exitCode = ExitCode.error
 }
 
@@ -102,7 +123,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 
 try {
   const cli = await commandLine(command)
-  await cli.parseAsync()
+  if (command === '') cli.showHelp('log')
+  else await cli.parseAsync()
 } catch (thrown) {
   report(thrown)
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { RelationStats } from '../../protocol/replies.js'
 import { columnSpec } from './import/column-spec.js'
+import { styled } from './styled.js'
 
 /** Writes lines to standard output, no faster than they are read. */
 export async function printLines(lines: readonly string[]): Promise<void> {
@@ -12,6 +13,11 @@ export function asJson(value: unknown): string {
   return JSON.stringify(value)
 }
 
+/** What a command that does one thing says of it: a line for people or, with --json, an object. */
+export function printOutcome(json: boolean, line: string, outcome: object): Promise<void> {
+  return printLines([json ? asJson(outcome) : line])
+}
+
 /** Rows as lines with aligned columns; numbers to the right. */
 export function table(heads: readonly string[], rows: readonly (readonly (string | number)[])[]): string[] {
   const cells = [
@@ -20,12 +26,13 @@ export function table(heads: readonly string[], rows: readonly (readonly (string
   ]
   const widths = heads.map((_, column) => Math.max(...cells.map((row) => row[column].length)))
   const isNumber = (column: number) => rows.some((row) => typeof row[column] === 'number')
-  return cells.map((row) =>
+  const [head, ...lines] = cells.map((row) =>
     row
       .map((cell, column) => (isNumber(column) ? cell.padStart(widths[column]) : cell.padEnd(widths[column])))
       .join('  ')
       .trimEnd(),
   )
+  return [styled('bold', head, process.stdout), ...lines]
 }
 
 /** A whole number with commas between its thousands. */
@@ -38,6 +45,30 @@ export function bytesText(bytes: number): string {
   const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']
   const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10))
   return power === 0 ? `${bytes} bytes` : `${(bytes / 2 ** (10 * power)).toFixed(1)} ${units[power]}`
+}
+
+/** Figures by name; a list has a line for each of its members. */
+export function figureLines(figures: Readonly<Record<string, unknown>>): string[] {
+  const rows = Object.entries(figures).flatMap(([name, value]) => {
+    const members = Array.isArray(value) && value.length > 0 ? value : [value]
+    return members.map((member, i) => [i === 0 ? wordsOf(name) : '', shown(name, member)])
+  })
+  return table(['', ''], rows).slice(1)
+}
+
+/** Bytes are in a unit that suits them. */
+function shown(name: string, value: unknown): string {
+  if (typeof value === 'number' && /bytes$/i.test(name)) return bytesText(value)
+  if (typeof value === 'number' && name === 'nextExpiry') return new Date(value).toISOString()
+  if (typeof value === 'string') return value
+  if (typeof value !== 'object' || value === null) return asJson(value)
+  if (Array.isArray(value)) return value.map((member) => shown(name, member)).join(', ') || 'none'
+  const parts = Object.entries(value).map(([part, each]) => `${wordsOf(part)} ${shown(part, each)}`)
+  return parts.length === 0 ? 'none' : parts.join(', ')
+}
+
+function wordsOf(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
 }
 
 /** A table of relations. */

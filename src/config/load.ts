@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { badRequest, toWarpdexError } from '../../protocol/errors.js'
 import { type Config, flagName, SETTINGS, type Setting, variableName } from './settings.js'
+import { parseSize } from './size.js'
 
 /** Names the configuration file. It is no setting, so that a file cannot name another. */
 const FILE_VARIABLE = 'WARPDEX_CONFIG'
@@ -116,7 +117,8 @@ function pickSetting<K extends keyof Config>(name: K, sources: readonly Source[]
   for (const { kind, given, shownAs, texts } of sources) {
     const value = given[name]
     if (value === undefined) continue
-    const meant = texts && typeof value === 'string' ? fromText(setting.type, value) : value
+    const isSize = setting.type === 'bytes'
+    const meant = typeof value === 'string' && (texts || isSize) ? fromText(setting.type, value) : value
     if (setting.accepts(meant)) return meant
     const shown = name === 'token' ? '' : ` is ${JSON.stringify(value)}; it`
     throw badRequest(`the ${kind} ${shownAs(name)}${shown} must be ${setting.expected}`)
@@ -125,6 +127,7 @@ function pickSetting<K extends keyof Config>(name: K, sources: readonly Source[]
 }
 
 function fromText(type: Setting<unknown>['type'], text: string): unknown {
+  if (type === 'bytes') return parseSize(text) ?? text
   if (type === 'number' && /^\d+$/.test(text)) return Number(text)
   if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
   return text

@@ -3,10 +3,12 @@ import type { AdapterChoice } from '../../gpu/device/adapter.js'
 import { isToken } from '../../protocol/bearer.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../observe/log.js'
+import { sizeText } from './size.js'
 
 /** One setting: what it is for, how a value of it looks, and how one is recognised. */
 export interface Setting<T> {
-  readonly type: 'string' | 'number' | 'boolean'
+  /** Numbers of bytes may have a unit, as in 256M. */
+  readonly type: 'string' | 'number' | 'bytes' | 'boolean'
   readonly description: string
   readonly fallback: T
   /** What a right value is, to end the sentence "it must be …". */
@@ -46,41 +48,36 @@ const settings = {
     'auto',
     ['auto', 'hardware', 'software'],
   ),
-  snapshotLogBytes: whole(
+  snapshotLogBytes: bytes(
     'Bytes of write log of an index after which a snapshot of it is taken',
     256 * MIB,
     MIB,
-    MOST_BYTES,
   ),
   feedBytes: zeroOr(
-    whole(
+    bytes(
       'Bytes of the newest log of each index that are kept for feeds of changes. 0 keeps what snapshots need only',
       0,
       MIB,
-      MOST_BYTES,
     ),
   ),
-  payloadCacheBytes: whole('Bytes of payloads of kind bytes to keep in memory', 256 * MIB, MIB, MOST_BYTES),
+  payloadCacheBytes: bytes('Bytes of payloads of kind bytes to keep in memory', 256 * MIB, MIB),
   deviceMemory: zeroOr(
-    whole(
+    bytes(
       'Bytes of device memory for indexes; those that do not fit wait in host memory. 0 sets no limit',
       0,
       MIB,
-      MOST_BYTES,
     ),
   ),
-  queryMemory: whole(
+  queryMemory: bytes(
     'Bytes of device memory that one query may take beside its relations',
     LIMITS.queryDeviceBytes,
     MIB,
-    MOST_BYTES,
   ),
   queryMemoryInAll: zeroOr(
-    whole(
+    bytes(
       "The same of all queries together, results that wait to be read included. 0 is twice that of one, or a quarter of this machine's memory where the adapter is software and that is less",
       0,
       MIB,
-      MOST_BYTES,
     ),
   ),
   ioThreads: whole(
@@ -98,19 +95,17 @@ const settings = {
     LIMITS.writeIdsPerClient - 1,
   ),
   maxRequestsInAll: whole('Unanswered requests of all clients', LIMITS.requestsInAll, 1, 2 ** 24),
-  maxBytesInFlight: whole('Bytes of requests of a client', LIMITS.bytesInFlight, MIB, MOST_BYTES),
-  maxBytesInAll: whole('Bytes of requests of all clients', LIMITS.bytesInAll, MIB, MOST_BYTES),
-  maxReplyBytes: whole(
+  maxBytesInFlight: bytes('Bytes of requests of a client', LIMITS.bytesInFlight, MIB),
+  maxBytesInAll: bytes('Bytes of requests of all clients', LIMITS.bytesInAll, MIB),
+  maxReplyBytes: bytes(
     'Bytes of replies that a client has not read',
     LIMITS.replyBytesQueued,
     LIMITS.frameBytes,
-    MOST_BYTES,
   ),
-  maxReplyBytesInAll: whole(
+  maxReplyBytesInAll: bytes(
     'Bytes of replies that all clients have not read',
     LIMITS.replyBytesInAll,
     LIMITS.frameBytes,
-    MOST_BYTES,
   ),
   handshakeSeconds: whole('Seconds for the opening of a connection', LIMITS.handshakeSeconds, 1, DAY_SECONDS),
   pingSeconds: whole('Seconds of silence before a client is asked', LIMITS.pingSeconds, 1, DAY_SECONDS),
@@ -195,6 +190,14 @@ function whole(description: string, fallback: number, least: number, most: numbe
     accepts: (value): value is number =>
       typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most,
   }
+}
+
+/** A number of bytes from `least` on. */
+function bytes(description: string, fallback: number, least: number): Setting<number> {
+  const setting = whole(description, fallback, least, MOST_BYTES)
+  const range = `from ${sizeText(least)} to ${sizeText(MOST_BYTES)}`
+  const expected = `a number of bytes ${range}, such as ${4 * least} or ${sizeText(4 * least)}`
+  return { ...setting, type: 'bytes', expected }
 }
 
 function zeroOr(setting: Setting<number>): Setting<number> {

@@ -2,8 +2,8 @@ import { clearInterval, setInterval } from 'node:timers'
 import { badRequest } from '../../../protocol/errors.js'
 import type { BackupInfo, BackupProgress } from '../../../protocol/replies.js'
 import type { Client } from '../../sdk/index.js'
-import { command, text } from '../command.js'
-import { bytesText, contents, printLines } from '../output.js'
+import { command, JSON_OUTCOME, text } from '../command.js'
+import { bytesText, contents, printOutcome } from '../output.js'
 import { bytesProgress } from '../progress.js'
 import { CLIENT_OPTIONS, withClient } from '../session.js'
 
@@ -19,16 +19,20 @@ export const add = command({
         'Name of the folder to make among the backups of the server, by default the time; with --directory its path',
     },
   },
-  options: { ...CLIENT_OPTIONS, directory: text('Data directory of a server that does not run') },
+  options: {
+    ...CLIENT_OPTIONS,
+    directory: text('Data directory of a server that does not run'),
+    json: JSON_OUTCOME,
+  },
   examples: [
     ['$0 backup monday', 'on the host of a server that was started with --backup-directory'],
     ['$0 backup /backups/monday --directory warpdex-data', 'of a server that is stopped'],
   ],
   epilogue: 'Bring a backup back with "warpdex restore"; check one with "warpdex verify".',
   async run(options) {
-    const { destination, directory } = options
+    const { destination, directory, json } = options
     if (directory === undefined) {
-      return withClient(options, async (client) => print(await followed(client, destination)))
+      return withClient(options, async (client) => print(await followed(client, destination), json))
     }
     const { backUpDirectory } = await import('../../../persistence/backup/backup.js')
     if (destination === undefined) {
@@ -39,7 +43,7 @@ export const add = command({
     const { path, bytes, manifest, findings } = await written.finally(progress.stop)
     for (const { what, remedy } of findings) process.stderr.write(`warpdex: ${what}; ${remedy}\n`)
     const { indexes, relations = [] } = manifest
-    return print({ path, bytes, indexes: indexes.length, relations: relations.length })
+    return print({ path, bytes, indexes: indexes.length, relations: relations.length }, json)
   },
 })
 
@@ -59,8 +63,12 @@ async function followed(client: Client, name: string | undefined): Promise<Backu
   }
 }
 
-function print({ path, bytes, indexes, relations }: BackupInfo): Promise<void> {
-  return printLines([
-    `${path}: ${contents({ length: indexes }, { length: relations })}, ${bytesText(bytes)}, checked`,
-  ])
+function print({ path, bytes, indexes, relations }: BackupInfo, json: boolean): Promise<void> {
+  const held = contents({ length: indexes }, { length: relations })
+  return printOutcome(json, `${path}: ${held}, ${bytesText(bytes)}, checked`, {
+    path,
+    bytes,
+    indexes,
+    relations,
+  })
 }

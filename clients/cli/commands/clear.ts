@@ -1,7 +1,7 @@
 import { badRequest } from '../../../protocol/errors.js'
-import { flag, indexCommand } from '../command.js'
+import { flag, indexCommand, JSON_OUTCOME } from '../command.js'
 import { parseRange, RANGE_OPTIONS } from '../key-range.js'
-import { printLines } from '../output.js'
+import { printOutcome } from '../output.js'
 
 export const add = indexCommand({
   usage: 'clear <index>',
@@ -10,6 +10,7 @@ export const add = indexCommand({
     ...RANGE_OPTIONS,
     all: flag('All entries of the index'),
     hex: flag('Keys that are string or bytes are hex digits'),
+    json: JSON_OUTCOME,
   },
   examples: [
     ['$0 clear events --to 1700000000', 'what is older than that'],
@@ -21,8 +22,8 @@ export const add = indexCommand({
     if (isRange !== all) return
     throw badRequest('clear takes --from, --to or --prefix, or --all for all entries')
   },
-  async run(index, definition, { hex, ...texts }) {
+  async run(index, definition, { hex, json, ...texts }) {
     const deleted = await index.deleteRange(parseRange(texts, definition, hex))
-    await printLines([`${deleted} deleted`])
+    await printOutcome(json, `${deleted} deleted`, { deleted })
   },
 })

@@ -1,17 +1,21 @@
-import { flag, indexCommand } from '../command.js'
+import { flag, indexCommand, JSON_OUTCOME } from '../command.js'
 import { parseRange, RANGE_OPTIONS } from '../key-range.js'
-import { printLines } from '../output.js'
+import { printOutcome } from '../output.js'
 
 export const add = indexCommand({
   usage: 'count <index>',
   about: 'Count the entries of a range of keys',
-  options: { ...RANGE_OPTIONS, hex: flag('Keys that are string or bytes are hex digits') },
+  options: {
+    ...RANGE_OPTIONS,
+    hex: flag('Keys that are string or bytes are hex digits'),
+    json: JSON_OUTCOME,
+  },
   examples: [
     ['$0 count population --from 1000000', 'how many have a million at least'],
     ['$0 count pages --prefix example.org/', 'keys that begin alike'],
   ],
-  async run(index, definition, { hex, ...texts }) {
+  async run(index, definition, { hex, json, ...texts }) {
     const [count] = await index.countRanges([parseRange(texts, definition, hex)])
-    await printLines([String(count)])
+    await printOutcome(json, String(count), { count })
   },
 })

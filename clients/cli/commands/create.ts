@@ -5,9 +5,9 @@ import { ALLOCATIONS, LAYOUTS, type PartitionLevels, STRUCTURES } from '../../..
 import { parseLayout } from '../../../protocol/traversal-options.js'
 import { parseKeyType, parsePayloadKind, SCALAR_KEY_TYPES } from '../../../protocol/types.js'
 import type { Client, CreateOptions } from '../../sdk/index.js'
-import { argument, command, flag, text } from '../command.js'
+import { argument, command, flag, JSON_OUTCOME, text } from '../command.js'
 import { createOnce } from '../creating.js'
-import { printLines } from '../output.js'
+import { printOutcome } from '../output.js'
 import { CLIENT_OPTIONS, withClient } from '../session.js'
 
 const OPTIONS = {
@@ -24,6 +24,7 @@ const OPTIONS = {
     implies: 'relation',
   },
   unique: flag('At most one payload a key'),
+  json: JSON_OUTCOME,
   ttl: text('Seconds after which entries expire of whose writes none says when; 0: those stay'),
   structure: {
     choices: STRUCTURES,
@@ -86,7 +87,7 @@ export const add = command({
       if (ifNotExists) return createOnce((options) => create(client, options))
       return create(client, {}).then(() => true)
     })
-    await printLines([created ? 'created' : 'there already'])
+    await printOutcome(options.json, created ? 'created' : 'there already', { created })
   },
 })
 

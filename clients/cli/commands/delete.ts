@@ -1,8 +1,8 @@
 import { ResultCode } from '../../../protocol/types.js'
 import { argumentList, flag, indexCommand, text } from '../command.js'
 import { ExitCode } from '../exit-code.js'
-import { parseKey, showKey } from '../keys.js'
-import { printLines } from '../output.js'
+import { keyAsJson, parseKey, showKey } from '../keys.js'
+import { asJson, printLines } from '../output.js'
 import { parsePayload } from '../payloads.js'
 
 export const add = indexCommand({
@@ -12,6 +12,7 @@ export const add = indexCommand({
   options: {
     payload: text('Delete only payloads that equal this one'),
     hex: flag('The payload, and keys that are string or bytes, are hex digits'),
+    json: flag('One JSON object per key'),
   },
   examples: [
     ['$0 delete cities 2988507 2643743', 'both keys with all their payloads'],
@@ -19,13 +20,18 @@ export const add = indexCommand({
     [`$0 delete sales '[7,"de"]'`, 'a key that is a tuple'],
   ],
   epilogue: 'Exit code 1 if something was not found.',
-  async run(index, definition, { keys: texts, payload, hex }) {
+  async run(index, definition, { keys: texts, payload, hex, json }) {
     const keys = texts.map((key) => parseKey(key, definition, hex))
     const pairs =
       payload === undefined ? {} : { payloads: keys.map(() => parsePayload(payload, definition, hex)) }
     const codes = await index.deleteMany(keys, pairs)
-    const outcome = (i: number) => (codes[i] === ResultCode.deleted ? 'deleted' : '(not found)')
-    await printLines(keys.map((key, i) => `${showKey(key, definition.keyType, hex)}\t${outcome(i)}`))
+    const { keyType } = definition
+    const lines = keys.map((key, i) => {
+      const deleted = codes[i] === ResultCode.deleted
+      if (json) return asJson({ key: keyAsJson(key, keyType, hex), deleted })
+      return `${showKey(key, keyType, hex)}\t${deleted ? 'deleted' : '(not found)'}`
+    })
+    await printLines(lines)
     if (codes.some((code) => code !== ResultCode.deleted)) process.exitCode = ExitCode.miss
   },
 })

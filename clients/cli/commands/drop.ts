@@ -1,5 +1,5 @@
-import { argument, clientCommand, flag } from '../command.js'
-import { printLines } from '../output.js'
+import { argument, clientCommand, flag, JSON_OUTCOME } from '../command.js'
+import { printOutcome } from '../output.js'
 
 export const add = clientCommand({
   usage: 'drop <name>',
@@ -8,12 +8,13 @@ export const add = clientCommand({
   options: {
     relation: flag('It is a relation, which goes with the indexes over its columns'),
     'if-exists': flag('It is right if there is none'),
+    json: JSON_OUTCOME,
   },
   examples: [['$0 drop cities', 'there is no way back']],
-  async run(client, { name, relation, ifExists }) {
+  async run(client, { name, relation, ifExists, json }) {
     const dropped = await (relation
       ? client.dropRelation(name, { ifExists })
       : client.dropIndex(name, { ifExists }))
-    await printLines([dropped ? 'dropped' : 'not there'])
+    await printOutcome(json, dropped ? 'dropped' : 'not there', { dropped })
   },
 })

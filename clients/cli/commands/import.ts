@@ -3,13 +3,13 @@ import { type IndexDefinition, isFixedKeyType } from '../../../protocol/types.js
 import { FILE_FORMATS } from '../../sdk/files/file-formats.js'
 import { FileReader } from '../../sdk/files/file-reader.js'
 import { type ImportProgress, type Index, LoadError, type LoadResult } from '../../sdk/index.js'
-import { argument, command, flag, type Given, text } from '../command.js'
+import { argument, command, flag, type Given, JSON_OUTCOME, text } from '../command.js'
 import { parseColumnSpec } from '../import/column-spec.js'
 import { Importer } from '../import/importer.js'
 import { columnRows, type Row, splitRows } from '../import/rows.js'
 import { type OnBadLine, openText } from '../import/text.js'
 import { untilSignal } from '../interrupt.js'
-import { bytesText, grouped, printLines } from '../output.js'
+import { bytesText, grouped, printOutcome } from '../output.js'
 import { type Progress, showProgress } from '../progress.js'
 import { CLIENT_OPTIONS, withClient, withIndex } from '../session.js'
 import { withFile } from '../standard-input.js'
@@ -21,8 +21,11 @@ const OF_INDEXES = ['separator', 'key-column', 'payload-column', 'if-exists', 'h
 const REPORTED_BAD_LINES = 10
 
 const POSITIONALS = {
-  index: argument('Name of the index; with --relation the file'),
-  file: { type: 'string', describe: 'UTF-8 text, one key and payload a line, or CSV; - for standard input' },
+  target: argument('Name of the index; with --relation the file'),
+  file: {
+    type: 'string',
+    describe: 'For an index the file: UTF-8 text, one key and payload per line, or CSV; - for standard input',
+  },
 } as const
 
 const OPTIONS = {
@@ -54,12 +57,13 @@ const OPTIONS = {
     describe: 'Payloads of bytes and fixed(n), and keys that are string or bytes, are hex digits',
   },
   'skip-bad': flag('Skip lines that cannot be read'),
+  json: JSON_OUTCOME,
 } as const
 
 type ImportOptions = Given<typeof POSITIONALS & typeof OPTIONS>
 
 export const add = command({
-  usage: 'import <index> [file]',
+  usage: 'import <target> [file]',
   about: 'Store the keys and payloads of a file in an index, or its rows in a relation',
   positionals: POSITIONALS,
   options: OPTIONS,
@@ -83,7 +87,7 @@ async function importIndex(options: ImportOptions, signal: AbortSignal): Promise
   if (file === undefined) throw badRequest('name the file behind the index, or a --relation')
   if (options.separator === '') throw badRequest('--separator is empty; it must be a text, tab or comma')
   const bad = badLines(options.skipBad)
-  return withIndex(options, async (index, definition) => {
+  return withIndex({ ...options, index: options.target }, async (index, definition) => {
     if (keyColumn === undefined || payloadColumn === undefined) {
       if (options.format !== undefined) throw badRequest('--format is for files with --key-column')
       const text = await openText(file, signal)
@@ -125,7 +129,7 @@ async function loadRows(
   source: RowSource,
   index: Index,
   definition: IndexDefinition,
-  { ifExists = 'add', hex = false }: ImportOptions,
+  { ifExists = 'add', hex = false, json }: ImportOptions,
   bad: BadLines,
   signal: AbortSignal,
 ): Promise<void> {
@@ -146,12 +150,14 @@ async function loadRows(
     throw error
   } finally {
     progress.stop()
-    if (stored !== undefined) await printLines([summary(stored, bad.count())])
+    if (stored !== undefined) {
+      await printOutcome(json, summary(stored, bad.count()), { ...stored, skipped: bad.count() })
+    }
   }
 }
 
 async function importRows(options: ImportOptions, relation: string, signal: AbortSignal): Promise<void> {
-  const { index: file, columns, format, skipBad } = options
+  const { target: file, columns, format, skipBad } = options
   if (options.file !== undefined) throw badRequest('with --relation there is one file, and no index')
   const wanted = columns === undefined ? undefined : parseColumnSpec(columns)
   const bad = badLines(skipBad)
@@ -173,9 +179,8 @@ async function importRows(options: ImportOptions, relation: string, signal: Abor
     ).finally(() => progress?.stop())
     const seconds = (performance.now() - since) / 1000
     const skipped = bad.count() > 0 ? `: ${skippedText(bad.count())}` : ''
-    await printLines([
-      `${grouped(rows)} rows, ${grouped(rows / seconds)}/s, in ${seconds.toFixed(1)} s${skipped}`,
-    ])
+    const line = `${grouped(rows)} rows, ${grouped(rows / seconds)}/s, in ${seconds.toFixed(1)} s${skipped}`
+    await printOutcome(options.json, line, { rows, seconds, skipped: bad.count() })
   })
 }
 

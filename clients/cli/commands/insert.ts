@@ -1,4 +1,4 @@
-import { indexCommand } from '../command.js'
+import { indexCommand, JSON_OUTCOME } from '../command.js'
 import { STORED, STORED_AS_HEX, store } from '../storing.js'
 
 export const add = indexCommand({
@@ -12,6 +12,7 @@ export const add = indexCommand({
       describe: 'What becomes of the payload if the key is there already',
     },
     hex: STORED_AS_HEX,
+    json: JSON_OUTCOME,
   },
   examples: [
     ['$0 insert population 1000000 17', 'behind the others of the key; in a unique index only to a new key'],

@@ -1,11 +1,11 @@
-import { indexCommand } from '../command.js'
+import { indexCommand, JSON_OUTCOME } from '../command.js'
 import { STORED, STORED_AS_HEX, store } from '../storing.js'
 
 export const add = indexCommand({
   usage: 'put <index> <key> <payload>',
   about: 'Store a payload in the place of all that a key has',
   positionals: STORED,
-  options: { hex: STORED_AS_HEX },
+  options: { hex: STORED_AS_HEX, json: JSON_OUTCOME },
   examples: [
     ['$0 put cities 2988507 Paris', 'a key that is a number, and a text'],
     ['$0 put pages example.org/a 17', 'a key that is a text'],

@@ -25,7 +25,7 @@ export const add = clientCommand({
       describe: 'Seconds for which it stays after its last use; 600 by default',
     },
     ...ROW_OPTIONS,
-    json: flag('The explanation, or what was kept, as one JSON object'),
+    json: flag('A JSON object per row, or one of the explanation or of what was kept'),
   },
   examples: [
     ['$0 query revenue.json', 'a table on a terminal, else a JSON object a row'],
@@ -44,7 +44,7 @@ export const add = clientCommand({
       const kept = await client.query(query).keep(keep, { seconds: keepSeconds })
       return printLines([json ? asJson(kept) : keptText(kept)])
     }
-    return writeRows(client.query(query), rowFormat({ format, output }), output)
+    return writeRows(client.query(query), rowFormat({ format, output, json }), output)
   },
 })
 

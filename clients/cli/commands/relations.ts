@@ -1,5 +1,6 @@
 import { clientCommand, flag } from '../command.js'
-import { asJson, printLines, relationLines } from '../output.js'
+import { columnSpec } from '../import/column-spec.js'
+import { asJson, figureLines, printLines, relationLines } from '../output.js'
 
 export const add = clientCommand({
   usage: 'relations [relation]',
@@ -8,9 +9,13 @@ export const add = clientCommand({
   options: { json: flag('One JSON object a relation') },
   examples: [['$0 relations', 'names, columns, rows and memory']],
   async run(client, { relation, json }) {
-    const relations =
-      relation === undefined ? (await client.stats()).relations : [await client.relation(relation).stats()]
-    const asTable = !json && relation === undefined
-    return printLines(asTable ? relationLines(relations) : relations.map(asJson))
+    if (relation !== undefined) {
+      const stats = await client.relation(relation).stats()
+      return printLines(
+        json ? [asJson(stats)] : figureLines({ ...stats, columns: columnSpec(stats.columns) }),
+      )
+    }
+    const { relations } = await client.stats()
+    return printLines(json ? relations.map(asJson) : relationLines(relations))
   },
 })

@@ -8,12 +8,13 @@ export function add(cli: Argv): Argv {
     'Start a server',
     async (command) => {
       const { SETTINGS, flagName, variableName } = await import('../../../src/config/settings.js')
+      const { sizeText } = await import('../../../src/config/size.js')
       for (const [name, { type, description, fallback }] of Object.entries(SETTINGS)) {
+        const shown = type === 'bytes' ? sizeText(Number(fallback)) : fallback
+        // Numbers stay texts, so that what is wrong with one is said in one place.
         command.option(flagName(name), {
-          // Numbers stay texts, so that what is wrong with one is said in one place.
-          type: type === 'boolean' ? 'boolean' : 'string',
-          requiresArg: type !== 'boolean',
-          describe: `${description} [$${variableName(name)}${fallback === '' ? '' : ` or ${fallback}`}]`,
+          ...(type === 'boolean' ? { type } : { requiresArg: true }),
+          describe: `${description} [$${variableName(name)}${fallback === '' ? '' : ` or ${shown}`}]`,
         })
       }
       return command

@@ -1,13 +1,15 @@
-import { clientCommand } from '../command.js'
-import { bytesText, printLines, table } from '../output.js'
+import { clientCommand, flag } from '../command.js'
+import { asJson, bytesText, printLines, table } from '../output.js'
 
 export const add = clientCommand({
   usage: 'snapshot [index]',
   about: 'Take a snapshot of one index, or of all indexes and relations, so that a restart is fast',
   positionals: { index: { type: 'string', describe: 'Name of the index; all by default' } },
+  options: { json: flag('One JSON object per snapshot') },
   examples: [['$0 snapshot', 'of all indexes, before the server is updated']],
-  async run(client, given) {
-    const snapshots = await client.takeSnapshot(given.index)
+  async run(client, { index: name, json }) {
+    const snapshots = await client.takeSnapshot(name)
+    if (json) return printLines(snapshots.map(asJson))
     const rows = snapshots.map(({ index, relation, position, bytes }) => {
       return [relation === undefined ? 'index' : 'relation', index ?? relation, position, bytesText(bytes)]
     })

@@ -20,7 +20,7 @@ export const add = clientCommand({
     parameters: text('Values for $name as a JSON object, or for ? as a list'),
     explain: { type: 'boolean', describe: 'Say what each operator did instead' },
     ...ROW_OPTIONS,
-    json: flag('The explanation as one JSON object'),
+    json: flag('A JSON object per row, or one of the explanation'),
   },
   examples: [
     ["$0 sql 'select count(*) from orders'", 'a table on a terminal, else a JSON object a row'],
@@ -38,7 +38,7 @@ export const add = clientCommand({
       const explanation = await client.explainSql(asked, put)
       return printLines(json ? [asJson(explanation)] : explanationLines(explanation))
     }
-    return writeRows(client.sql(asked, put), rowFormat({ format, output }), output)
+    return writeRows(client.sql(asked, put), rowFormat({ format, output, json }), output)
   },
 })
 

@@ -1,7 +1,7 @@
 import type { ReplyFields } from '../../../protocol/replies.js'
 import { layoutWords } from '../../../protocol/traversal-options.js'
 import { clientCommand, flag } from '../command.js'
-import { asJson, bytesText, printLines, relationLines, table } from '../output.js'
+import { asJson, bytesText, figureLines, printLines, relationLines, table } from '../output.js'
 
 export const add = clientCommand({
   usage: 'stats [index]',
@@ -39,27 +39,4 @@ function serverLines(
     ...table(['index', 'holds', 'keys', 'payloads', 'on the device'], rows),
     ...(relations.length === 0 ? [] : ['', ...relationLines(relations)]),
   ]
-}
-
-/** Figures by name; a list has a line for each of its members. */
-function figureLines(figures: Readonly<Record<string, unknown>>): string[] {
-  const rows = Object.entries(figures).flatMap(([name, value]) => {
-    const members = Array.isArray(value) && value.length > 0 ? value : [value]
-    return members.map((member, i) => [i === 0 ? wordsOf(name) : '', shown(name, member)])
-  })
-  return table(['', ''], rows).slice(1)
-}
-
-/** Bytes are in a unit that suits them. */
-function shown(name: string, value: unknown): string {
-  if (typeof value === 'number' && /bytes$/i.test(name)) return bytesText(value)
-  if (typeof value === 'number' && name === 'nextExpiry') return new Date(value).toISOString()
-  if (typeof value === 'string') return value
-  if (typeof value !== 'object' || value === null) return asJson(value)
-  const parts = Object.entries(value).map(([part, each]) => `${wordsOf(part)} ${shown(part, each)}`)
-  return parts.length === 0 ? 'none' : parts.join(', ')
-}
-
-function wordsOf(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
 }

@@ -1,13 +1,17 @@
 import { Value } from '../../sdk/index.js'
-import { argument, clientCommand } from '../command.js'
+import { argument, clientCommand, JSON_OUTCOME } from '../command.js'
 import { jsonOption, parseExpression, parseExpressions } from '../expressions.js'
-import { grouped, printLines } from '../output.js'
+import { grouped, printOutcome } from '../output.js'
 
 export const add = clientCommand({
   usage: 'update-rows <relation>',
   about: 'Give the rows of a relation that satisfy a condition other values',
   positionals: { relation: argument('Name of the relation') },
-  options: { where: jsonOption('The condition'), set: jsonOption('New values by column') },
+  options: {
+    where: jsonOption('The condition'),
+    set: jsonOption('New values by column'),
+    json: JSON_OUTCOME,
+  },
   examples: [
     [
       `$0 update-rows orders --where '{"op": "=", "args": [{"column": "id"}, {"value": 7}]}' --set '{"city": {"value": "Aachen"}}'`,
@@ -15,12 +19,12 @@ export const add = clientCommand({
     ],
   ],
   epilogue: 'docs/queries.md has the expressions. New values are computed of the old ones.',
-  async run(client, { relation, where, set }) {
+  async run(client, { relation, where, set, json }) {
     const values = Object.entries(parseExpressions(set, 'set'))
     const { rows } = await client.relation(relation).updateRows({
       where: new Value(parseExpression(where, 'where')),
       set: Object.fromEntries(values.map(([column, value]) => [column, new Value(value)])),
     })
-    await printLines([`${grouped(rows)} rows updated`])
+    await printOutcome(json, `${grouped(rows)} rows updated`, { updated: rows })
   },
 })

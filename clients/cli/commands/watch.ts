@@ -14,6 +14,7 @@ export const add = indexCommand({
     ),
     limit: text('Batches at the most'),
     hex: flag(SHOWN_AS_HEX),
+    json: flag('What it does in any case'),
   },
   examples: [
     ['$0 watch population', 'what comes'],

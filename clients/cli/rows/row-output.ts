@@ -4,7 +4,7 @@ import { extname } from 'node:path'
 import { finished } from 'node:stream/promises'
 import { badRequest, toWarpdexError } from '../../../protocol/errors.js'
 import type { QueryBatch } from '../../sdk/index.js'
-import { text } from '../command.js'
+import { flag, text } from '../command.js'
 import { arrowStream } from './arrow-stream.js'
 import { parquetFile } from './parquet-file.js'
 import { terminalTable } from './terminal-table.js'
@@ -32,16 +32,19 @@ export const ROW_OPTIONS = {
     describe: 'What rows are written as [told by the end of --output; a table on a terminal, else ndjson]',
   },
   output: text('File to write the rows to [standard output]'),
+  json: flag('A JSON object per row, as --format ndjson'),
 } as const
 
 export interface RowOptions {
   readonly format: RowFormat | undefined
   readonly output: string | undefined
+  readonly json: boolean
 }
 
 /** The format that is said, or told by the file's name. @throws WarpdexError `BAD_REQUEST` */
-export function rowFormat({ format, output }: RowOptions, otherwise: RowFormat = 'ndjson'): RowFormat {
+export function rowFormat({ format, output, json }: RowOptions, otherwise: RowFormat = 'ndjson'): RowFormat {
   if (format !== undefined) return format
+  if (json) return 'ndjson'
   if (output === undefined) return process.stdout.isTTY ? 'table' : otherwise
   const end = extname(output).slice(1).toLowerCase()
   const told = end === 'jsonl' ? 'ndjson' : ROW_FORMATS.find((known) => known === end)

@@ -23,7 +23,7 @@ t.test('a server with TLS and tokens, from making them to taking one away', asyn
   })
   t.notMatch(JSON.stringify(reader.entry), reader.token)
   t.match(shown.out, /^ {2}warpdex_[\w-]{43}$[\s\S]*^ {2}\{"name":"x","sha256":/m)
-  for (const outcome of refused) t.match(outcome, { code: 2, out: '', err: /BAD_REQUEST/ })
+  for (const outcome of refused) t.match(outcome, { code: 2, out: '', err: /warpdex: / })
 
   const tokens = join(directory, 'tokens.json')
   const keep = (...made: { readonly entry: object }[]) =>

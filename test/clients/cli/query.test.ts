@@ -78,11 +78,11 @@ t.test('a query out of a file, and what plans are chosen by', async (t) => {
   })
   t.match(await cli(['query', `${file}x`]), {
     code: 2,
-    err: /BAD_REQUEST: .*query\.jsonx cannot be read: ENOENT/,
+    err: /warpdex: .*query\.jsonx cannot be read: ENOENT/,
   })
   t.match(await cli(['query', '-'], '{'), {
     code: 2,
-    err: /BAD_REQUEST: standard input holds no query as JSON: /,
+    err: /warpdex: standard input holds no query as JSON: /,
   })
   t.match(await cli(['query', '-'], '{"op":"scan"}'), { code: 2, err: /query: "relation" must be a text/ })
 
@@ -106,7 +106,7 @@ t.test('a query out of a file, and what plans are chosen by', async (t) => {
   t.match(await cli(['relations']), { out: /indexes +expires\nr +k:i64 .*\nfew +k:i64 .* in \d+ of 90 s\n$/ })
   t.match(await cli(['query', file, '--keep', 'few', '--explain']), { code: 2, err: /mutually exclusive/ })
   for (const option of ['--keep', '--keep-seconds']) {
-    const bad = /^warpdex: BAD_REQUEST: Not enough arguments following: keep.*; --help shows what is right\n$/
+    const bad = /^warpdex: Not enough arguments following: keep.*; --help shows what is right\n$/
     t.match(await cli(['query', file, option]), { code: 2, err: bad })
   }
   const hint = /UNKNOWN_INDEX: there is no index "few", but a relation; .*drop --relation/

@@ -108,17 +108,17 @@ void t.test('relations from files', async (t) => {
     const create = ['create', 'by id', '--relation', 'orders', '--columns', 'id']
     t.match(await cli(create), { code: 0, out: 'created\n' })
     t.match(await cli([...create, '--if-not-exists']), { code: 0, out: 'there already\n' })
-    t.match(await cli([...create, '--unique']), { code: 2, err: /BAD_REQUEST: an index has --key and/ })
+    t.match(await cli([...create, '--unique']), { code: 2, err: /warpdex: an index has --key and/ })
     t.match(await cli(['create', 'x', '--key', 'u32']), {
       code: 2,
-      err: /BAD_REQUEST: an index has --key and/,
+      err: /warpdex: an index has --key and/,
     })
-    t.match(await cli(create.slice(0, 4)), { code: 2, err: /BAD_REQUEST: .*columns.*--help/ })
+    t.match(await cli(create.slice(0, 4)), { code: 2, err: /warpdex: .*columns.*--help/ })
     const input = 'id,city\n2,Bonn\n'
     const load = ['import', '-', '--relation', 'orders', '--format', 'csv']
     for (const [flag, value] of [['--separator', ';'], ['--if-exists', 'replace'], ['--hex']]) {
       const given = [flag!, ...(value === undefined ? [] : [value])]
-      const err = new RegExp(`BAD_REQUEST: .*relation and ${flag!.slice(2)} are mutually exclusive`)
+      const err = new RegExp(`warpdex: .*relation and ${flag!.slice(2)} are mutually exclusive`)
       t.match(await cli([...load, ...given], input), { code: 2, err })
     }
     const ofRelation = ['import', 'by id', '-', '--columns', 'id:u32']

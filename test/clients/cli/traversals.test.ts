@@ -19,8 +19,8 @@ t.test('layouts, traversals and explanations', async (t) => {
     t.match(await cli(args.split(' ')), { code: 2, out: '', err }, args)
 
   const create = 'create paths --key string --payload u32 --unique'
-  await wrong(`${create} --layout wide`, /BAD_REQUEST: .*layout.*"wide".*"compact", "full"/)
-  await wrong(`${create} --allocation coalesced`, /BAD_REQUEST: .*needs layout full/)
+  await wrong(`${create} --layout wide`, /warpdex: .*layout.*"wide".*"compact", "full"/)
+  await wrong(`${create} --allocation coalesced`, /warpdex: .*needs layout full/)
   await wrong(
     `${create} --partition-levels few`,
     /--partition-levels is "few"; it must be a whole number, auto or none/,
@@ -88,10 +88,10 @@ Partition 4 holds the answer.
     'explain get plain 5',
     'strategy    sequential\nresolution  none\nreason      a model has no choice\nkeys        1 of at most 8 digits\npartitions  none\n',
   )
-  await wrong('explain', /BAD_REQUEST: what to explain is missing: get/)
-  await wrong('explain scan plain', /BAD_REQUEST: .*scan/)
-  await wrong('explain get plain', /BAD_REQUEST: /)
-  await wrong('explain get plain x', /BAD_REQUEST: "x"/)
+  await wrong('explain', /warpdex: what to explain is missing: get/)
+  await wrong('explain scan plain', /warpdex: .*scan/)
+  await wrong('explain get plain', /warpdex: /)
+  await wrong('explain get plain x', /warpdex: "x"/)
   t.match(await cli(['explain', 'get', '--help']), {
     code: 0,
     out: /explain get <index> <keys\.\.>[\s\S]*Examples:/,
@@ -104,7 +104,7 @@ t.test('on the device', async (t) => {
   t.match(await cli(['put', 'towns', '-5', '50']), { code: 0 })
   const get = ['get', 'towns', '-5', '--strategy']
   t.match(await cli([...get, 'sequential']), { code: 0, out: '-5\t50\n' })
-  t.match(await cli([...get, 'directed']), { code: 2, err: /BAD_REQUEST: the index has no partitions/ })
+  t.match(await cli([...get, 'directed']), { code: 2, err: /warpdex: the index has no partitions/ })
   t.match(await cli(['explain', 'get', 'towns', '-5']), { code: 0, out: /^strategy +sequential\n/ })
   t.match(await cli(['explain', 'get', 'towns', '--json', '--', '-5']), { code: 0, out: /"batch":1/ })
 

@@ -87,11 +87,11 @@ t.test('Ctrl-C ends the measurement, and what was measured is reported', async (
 t.test('what is wrong with a command line is said in a line', async (t) => {
   const cases: readonly (readonly [string[], RegExp])[] = [
     [['g'], /Invalid values[\s\S]*workload/],
-    [['--batch', 'many'], /BAD_REQUEST: --batch is "many"; it must be a number/],
-    [['--batch', '0'], /BAD_REQUEST: --batch is 0; it must be a whole number from 1/],
-    [['--rate', '0'], /BAD_REQUEST: --rate is 0; it must be a number above 0/],
-    [['--url', 'ws://x', '--target', 'redis://x'], /BAD_REQUEST: --url and --target/],
-    [['e', '--target', 'redis://127.0.0.1:1'], /BAD_REQUEST: Redis keeps plain keys in no order/],
+    [['--batch', 'many'], /warpdex: --batch is "many"; it must be a number/],
+    [['--batch', '0'], /warpdex: --batch is 0; it must be a whole number from 1/],
+    [['--rate', '0'], /warpdex: --rate is 0; it must be a number above 0/],
+    [['--url', 'ws://x', '--target', 'redis://x'], /warpdex: --url and --target/],
+    [['e', '--target', 'redis://127.0.0.1:1'], /warpdex: Redis keeps plain keys in no order/],
     [['c', '--target', 'redis://127.0.0.1:1'], /CONNECTION_LOST: no connection to redis:/],
     [['--url', 'ws://127.0.0.1:1'], /CONNECTION_LOST: no connection to ws:/],
   ]

@@ -69,6 +69,22 @@ t.test('unknown variables are warned of, and what Kubernetes sets for a Service 
   t.equal(loadConfig({ environment, flags: { port: 3 } }).port, 3)
 })
 
+t.test('sizes may have a unit, in a file too', async (t) => {
+  const file = join(t.testdir({ 'sizes.json': '{"feedBytes": "2G", "queryMemory": 4194304}' }), 'sizes.json')
+  const flags = { payloadCacheBytes: '256M', maxReplyBytes: '1gib', deviceMemory: '0' }
+  t.match(loadConfig({ flags, file, environment: { WARPDEX_MAX_BYTES_IN_ALL: '2048k' } }), {
+    payloadCacheBytes: 2 ** 28,
+    maxReplyBytes: 2 ** 30,
+    deviceMemory: 0,
+    maxBytesInAll: 2 ** 21,
+    feedBytes: 2 ** 31,
+    queryMemory: 2 ** 22,
+  })
+  t.throws(() => loadConfig({ flags: { payloadCacheBytes: '12Q' } }), {
+    message: /is "12Q"; it must be a number of bytes/,
+  })
+})
+
 t.test('values of a wrong kind are refused, saying what is right', async (t) => {
   const refused = (sources: Parameters<typeof loadConfig>[0], message: RegExp) =>
     t.throws(() => loadConfig(sources), { code: 'BAD_REQUEST', message })
@@ -77,10 +93,16 @@ t.test('values of a wrong kind are refused, saying what is right', async (t) => 
   refused({ environment: { WARPDEX_PORT: 'http' } }, /WARPDEX_PORT is "http"/)
   refused(
     { flags: { deviceMemory: 1000 } },
-    /--device-memory is 1000; it must be 0 or a whole number from 1048576/,
+    /--device-memory is 1000; it must be 0 or a number of bytes from 1M to 1024T/,
   )
-  refused({ flags: { queryMemory: 1000 } }, /--query-memory is 1000; it must be a whole number from 1048576/)
-  refused({ flags: { queryMemoryInAll: 1000 } }, /--query-memory-in-all is 1000; it must be 0 or a whole/)
+  refused(
+    { flags: { queryMemory: 1000 } },
+    /--query-memory is 1000; it must be a number of bytes from 1M to 1024T, such as 4194304 or 4M/,
+  )
+  refused(
+    { flags: { queryMemoryInAll: 1000 } },
+    /--query-memory-in-all is 1000; it must be 0 or a number of bytes/,
+  )
   refused({ environment: { WARPDEX_ADAPTER: 'cuda' } }, /must be auto, hardware or software/)
   refused({ environment: { WARPDEX_ALLOW_UNAUTHENTICATED: 'yes' } }, /must be true or false/)
   refused(
