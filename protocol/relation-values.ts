@@ -20,7 +20,7 @@ import { dayOf, formatText, hasTexts, microsecondOf, parseText } from './value-t
 export type RelationValue = number | bigint | string | boolean | null
 
 /** One value to store. A `Date` is a day or a moment, UTC; a decimal may be a number, too. */
-type InputValue = RelationValue | Date | undefined
+export type InputValue = RelationValue | Date | undefined
 
 /** Values to store: a typed array of what the column's are stored as (`storageOf`), or single values, among which null and undefined are missing ones. */
 export type ColumnInput = KeyArray | readonly InputValue[]

@@ -62,7 +62,7 @@ export function tupleParts(type: TupleKeyType): readonly ScalarKeyType[] {
 
 /** Kinds of payloads of any length: bytes, which clients read as such, as UTF-8, or as JSON in UTF-8. */
 const VARIABLE_PAYLOAD_KINDS = ['bytes', 'text', 'json'] as const
-type VariablePayloadKind = (typeof VARIABLE_PAYLOAD_KINDS)[number]
+export type VariablePayloadKind = (typeof VARIABLE_PAYLOAD_KINDS)[number]
 
 /** `u32`, `u64` and `fixed(n)` payloads lie on the device; those of any length on the host under a row id. */
 export type PayloadKind = 'u32' | 'u64' | VariablePayloadKind | `fixed(${number})`

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { drawAll } from './charts.js'
+import { drawDiagrams } from './diagrams.js'
 import { fill } from './documents.js'
 import { FLOORS } from './floors.js'
 import { JOINS } from './joins.js'
@@ -10,7 +11,7 @@ import { SELECTIONS } from './selections.js'
 import { SERVER } from './server.js'
 import { SPECULATION } from './speculation.js'
 
-// Fills the tables of the documents, and draws their charts, from the figures that benchmarks have kept: `npm run figures`. With `--check` it only says which differ.
+// Fills the tables of the documents, and draws their charts, from the figures that benchmarks have kept, and draws diagrams: `npm run figures`. With `--check` it only says which differ.
 const TABLES = [...FLOORS, ...JOINS, ...QUERIES, ...RELATIONAL, ...SELECTIONS, ...SERVER, ...SPECULATION]
 const FOLDER = join('bench', 'results')
 
@@ -37,12 +38,12 @@ for (const path of documents.filter((path) => path.endsWith('.md'))) {
     wrong.push(`${path}: ${error instanceof Error ? error.message : error}`)
   }
 }
-for (const chart of drawAll(FOLDER)) {
-  const path = join(FOLDER, chart.path)
-  if (existsSync(path) && readFileSync(path, 'utf8') === chart.picture) continue
-  if (check) wrong.push(`${path} is not what ${chart.from} says`)
+const charts = drawAll(FOLDER).map((chart) => ({ ...chart, path: join(FOLDER, chart.path) }))
+for (const { path, from, picture } of [...charts, ...(await drawDiagrams(join('docs', 'images')))]) {
+  if (existsSync(path) && readFileSync(path, 'utf8') === picture) continue
+  if (check) wrong.push(`${path} is not what ${from} says`)
   else {
-    writeFileSync(path, chart.picture)
+    writeFileSync(path, picture)
     console.log(path)
   }
 }

@@ -37,7 +37,7 @@ export type FixedKind<P extends string> = P extends `fixed(${infer Bytes extends
   : P
 
 /** From 1 to `LIMITS.fixedPayloadBytes`. */
-type FixedBytes = Exclude<UpTo<64>, 0>
+export type FixedBytes = Exclude<UpTo<64>, 0>
 
 type UpTo<N extends number, Counted extends readonly number[] = [0]> = Counted['length'] extends N
   ? N | Counted[number]

@@ -1,34 +1,59 @@
-export { type ColumnType, PLAIN_TYPES } from '../../protocol/column-types.js'
-export type { KeyArray, KeyArrays } from '../../protocol/columns.js'
+export { type ColumnType, type DecimalType, PLAIN_TYPES } from '../../protocol/column-types.js'
+export type { CutColumn, KeyArray, KeyArrays } from '../../protocol/columns.js'
 export { type ErrorCode, WarpdexError } from '../../protocol/errors.js'
+export type { ExpiryFigures } from '../../protocol/expiry.js'
 export { LIMITS } from '../../protocol/limits.js'
 export { type LoadCounts, LoadError, type LoadResult } from '../../protocol/load.js'
 export type {
+  JoinEstimate,
   JoinExplanation,
   QueryExplanation,
   SelectionExplanation,
+  SelectionIndex,
+  SelectionKernel,
 } from '../../protocol/query/explanation.js'
 export type { KeptRelation } from '../../protocol/query/keep.js'
-export type { JoinAlgorithm, JoinKind, QueryNode, SortColumn, SortValue } from '../../protocol/query/tree.js'
+export type { ColumnWidth, SelectionCosts, ShareCurve } from '../../protocol/query/selection-costs.js'
+export type {
+  Aggregate,
+  ArithmeticOp,
+  ComparisonOp,
+  Expression,
+  FunctionName,
+  JoinAlgorithm,
+  JoinKind,
+  MatchKind,
+  NamedExpression,
+  QueryNode,
+  ResultColumn,
+  SetOperator,
+  SortColumn,
+  SortValue,
+  TreeJoinKind,
+} from '../../protocol/query/tree.js'
 export type {
   ColumnDefinition,
   Lifetime,
   RelationDefinition,
   RelationInfo,
 } from '../../protocol/relation.js'
-export type { AppendedRows } from '../../protocol/relation-batch.js'
-export type { ColumnInput, RelationInput, RelationValue } from '../../protocol/relation-values.js'
+export type { AppendedRows, ColumnValues, RelationBatch } from '../../protocol/relation-batch.js'
+export type { ColumnInput, InputValue, RelationInput, RelationValue } from '../../protocol/relation-values.js'
 export type {
   AdapterInfo,
+  BackupInfo,
   IndexStats,
+  OpenedIndex,
   RelationStats,
   ReplyFields,
+  SnapshotFigures,
   SnapshotInfo,
 } from '../../protocol/replies.js'
 export type {
   Allocation,
   Explanation,
   Layout,
+  PartitionLevels,
   Resolution,
   ResultTableRow,
   ResultTables,
@@ -42,22 +67,40 @@ export type { ScalarKey } from '../../protocol/tuple-key.js'
 export {
   type FixedKeyType,
   type IndexDefinition,
+  type IndexSource,
   type KeyType,
   type PayloadKind,
   ResultCode,
   type ScalarKeyType,
   type TupleKeyType,
   type VariableKeyType,
+  type VariablePayloadKind,
 } from '../../protocol/types.js'
 export { arrowDefinition, toArrow } from './arrow.js'
 export type { LoadBatch, LoadOptions, LoadSource } from './bulk-load.js'
 export type { CallOptions } from './call-options.js'
-export { type Client, connect } from './client.js'
+export { type CalibrationOptions, type Client, type CloseOptions, connect } from './client.js'
+export type { ExpiryOptions, PutOptions } from './expiry.js'
 export type { ImportFileOptions, ImportProgress } from './files/import-file.js'
-export type { FixedKind, IndexTypes, TupleType } from './index-types.js'
+export type { FixedBytes, FixedKind, IndexTypes, TupleType } from './index-types.js'
 export type { KeyRange } from './key-ranges.js'
 export type { Key, KeyEnd, KeyInput, KeyPrefix, Keys } from './keys.js'
-export type { ConnectOptions, CreateOptions, FindOptions, IfExists, ReconnectOptions } from './options.js'
+export type {
+  ConnectOptions,
+  CreateOptions,
+  DeleteManyOptions,
+  DeleteOptions,
+  DropOptions,
+  FindOptions,
+  GetManyOptions,
+  IfExists,
+  InsertManyOptions,
+  InsertOptions,
+  NextManyOptions,
+  NextOptions,
+  PutManyOptions,
+  ReconnectOptions,
+} from './options.js'
 export type { Blob, PayloadInput, PayloadsInput, PayloadToStore } from './payload-column.js'
 export {
   type Columns,
@@ -122,5 +165,5 @@ export type {
 export type { FirstPage, Scan, ScanOptions } from './scan.js'
 export type { ReadAtOptions, Snapshot, SnapshotOptions } from './snapshot.js'
 export type { Change, ChangeBatch, DeletedRange, WatchOptions } from './watch.js'
-export type { Expected, WriteBatch } from './write-batch.js'
+export type { DeleteItemOptions, Expected, InsertItemOptions, WriteBatch } from './write-batch.js'
 export { BatchError } from './writes.js'

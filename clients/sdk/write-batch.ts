@@ -22,11 +22,11 @@ import { noPayload, type PayloadInput, type PayloadToStore, payloadColumn } from
 import { sendWrite } from './writes.js'
 
 /** How an item of a batch is inserted. */
-type InsertItemOptions = Pick<InsertManyOptions, 'ifExists'> & ExpiryOptions
+export type InsertItemOptions = Pick<InsertManyOptions, 'ifExists'> & ExpiryOptions
 const INSERT_ITEM: Kinds<InsertItemOptions> = { ifExists: INSERT_MANY_OPTIONS.ifExists, ...EXPIRY_OPTIONS }
 
 /** What an item of a batch deletes. */
-type DeleteItemOptions<P extends PayloadKind> = Pick<DeleteOptions<P>, 'payload'>
+export type DeleteItemOptions<P extends PayloadKind> = Pick<DeleteOptions<P>, 'payload'>
 const DELETE_ITEM: Kinds<DeleteItemOptions<PayloadKind>> = { payload: DELETE_OPTIONS.payload }
 
 /** What a key must be like before a batch is written: be there or not, or have a first payload, or one with a sequence number as `get` gives them. */

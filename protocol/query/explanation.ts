@@ -37,7 +37,7 @@ export interface JoinExplanation extends JoinEstimate {
   readonly alternatives: readonly JoinEstimate[]
 }
 
-interface JoinEstimate {
+export interface JoinEstimate {
   readonly algorithm: JoinAlgorithm
   readonly estimatedMilliseconds: number
 }
