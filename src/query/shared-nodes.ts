@@ -4,6 +4,9 @@ import { inputsOf, type TypedNode } from '../../protocol/query/typed.js'
 
 /** The same tree, in which equal sub-trees are one node, whatever their columns are called. Those that only read columns stay apart: there is nothing to do twice. */
 export function united(root: TypedNode): TypedNode {
+  const scanned = scansOf(root)
+  // What is equal reads the same.
+  if (new Set(scanned).size === scanned.length) return root
   const known = new Map<string, { readonly number: number; readonly node: TypedNode }>()
   const unite = (node: TypedNode): { readonly number: number; readonly node: TypedNode } => {
     const inputs = inputsOf(node).map(unite)
@@ -17,6 +20,11 @@ export function united(root: TypedNode): TypedNode {
     return waits(own) ? equal : { number: equal.number, node: own }
   }
   return unite(root).node
+}
+
+/** The relations that a tree reads, each as often as it does. */
+function scansOf(node: TypedNode): readonly string[] {
+  return node.op === 'scan' ? [node.relation] : inputsOf(node).flatMap(scansOf)
 }
 
 function withInputs(node: TypedNode, [first, second]: readonly TypedNode[]): TypedNode {

@@ -6,7 +6,7 @@ import { type KeyRange, type Roles, type Runs, rangeParams } from './matches.js'
 import type { SortedKeys } from './sort-merge-join.js'
 
 /** Keys of a bucket on average, at least, as a power of two: a search of so few takes three steps, in one or two sectors of memory. */
-const BUCKET_KEYS_BITS = 3
+export const BUCKET_KEYS_BITS = 3
 
 /** Finds the runs that probes match by a table of buckets (`index-join.wesl`). */
 export class IndexJoin {
@@ -20,7 +20,8 @@ export class IndexJoin {
   /** Both sides have keys; those to build on are in order. */
   record(recorder: Recorder, scratch: Scratch, { probe, build }: Roles<SortedKeys>, range: KeyRange): Runs {
     const { count } = build
-    const bits = Math.max(0, Math.floor(Math.log2(count)) - BUCKET_KEYS_BITS)
+    // More buckets than probes would take longer to fill than to do without.
+    const bits = Math.max(0, Math.floor(Math.log2(Math.min(count >> BUCKET_KEYS_BITS, probe.count))))
     const places = 2 ** bits + 1
     const buckets = scratch.words(places)
     const runs = { firsts: scratch.words(probe.count), counts: scratch.words(probe.count) }

@@ -1,10 +1,14 @@
 import type { JoinKind } from '../../../protocol/query/tree.js'
+import { BUCKET_KEYS_BITS } from './index-join.js'
 import { JOIN_ALGORITHMS, type JoinAlgorithm, type SideName } from './join-types.js'
+import { PROBE_BLOCK } from './nested-loop-join.js'
 
 /** What is known of a side before it is joined. */
 export interface SideFacts {
   readonly count: number
   readonly sorted: boolean
+  /** Whether its keys are known to be all different. */
+  readonly unique: boolean
   /** Whether an index of the server is over it. */
   readonly indexed: boolean
 }
@@ -44,15 +48,16 @@ interface Costs {
   /** A row of either side of a sort-merge join, once both are sorted. */
   readonly mergeBuild: number
   readonly mergeProbe: number
-  /** A row that is sorted already and indexed. */
+  /** A row that is sorted already and indexed, of those for which there are as many buckets as probes at most. */
   readonly index: number
   /** A probe in no order, and one of a sorted side. */
   readonly probe: number
   readonly sortedProbe: number
   /** One in a tree of the server, which is gone down for counting and once more for the rows. */
   readonly treeProbe: number
-  /** A pair of keys, for each word of these. */
+  /** A pair of keys, for each word of these, and a probe that is compared with some. */
   readonly comparison: number
+  readonly comparedProbe: number
 }
 
 /** On a GPU: an H200's, fitted to joins of 1, 4 and 16 M rows (docs/papers/he.md). */
@@ -69,6 +74,7 @@ const GPU_COSTS: Costs = {
   sortedProbe: 0.02,
   treeProbe: 0.18,
   comparison: 0.0000945,
+  comparedProbe: 0.01,
 }
 
 /** On a CPU, where barriers take much: SwiftShader's on two cores, by its kernels of 1 M rows. */
@@ -85,6 +91,7 @@ const CPU_COSTS: Costs = {
   sortedProbe: 115,
   treeProbe: 1500,
   comparison: 2.3,
+  comparedProbe: 20,
 }
 
 const DIGIT_BITS = 8
@@ -98,6 +105,12 @@ const HASH_DISPATCHES = 7
 const INDEX_DISPATCHES = 2
 const TREE_DISPATCHES = 10
 const MERGE_DISPATCHES = 2
+
+/** Keys that a probe is compared with at a time, by a nested loop. */
+const COMPARED_KEYS = 4
+
+/** How likely a probe is taken to have several matches, for all that is known: then INLJ has to bring them side by side. */
+const SEVERAL = 1 / 2
 
 /** Fewer probes than these are not put in order for an index: what they look into is in caches anyway. */
 const ORDERED_PROBES = 2 ** 18
@@ -138,7 +151,7 @@ function buildSides({ kind }: JoinFacts): readonly SideName[] {
 
 /** In nanoseconds. */
 function costOf(algorithm: JoinAlgorithm, facts: JoinFacts, buildName: SideName): number {
-  const { software, keyWords, keyBits = 32 * keyWords } = facts
+  const { software, kind, keyWords, keyBits = 32 * keyWords } = facts
   const cost = software ? CPU_COSTS : GPU_COSTS
   const build = facts[buildName]
   const probe = facts[buildName === 'left' ? 'right' : 'left']
@@ -151,11 +164,17 @@ function costOf(algorithm: JoinAlgorithm, facts: JoinFacts, buildName: SideName)
     return count <= FEW_ROWS ? times * cost.pass * count + 2 * cost.dispatch : passes(count, times)
   }
   switch (algorithm) {
-    case 'ninlj':
-      return cost.dispatch + cost.comparison * keyWords * build.count * probe.count
+    case 'ninlj': {
+      // A workgroup takes as long for a few probes as for a block of them.
+      const pairs = roundUp(probe.count, PROBE_BLOCK) * roundUp(build.count, COMPARED_KEYS)
+      const compared = cost.dispatch + cost.comparison * keyWords * pairs + cost.comparedProbe * probe.count
+      const isCounted = build.unique || kind === 'semi' || kind === 'anti'
+      return isCounted ? compared : compared + SEVERAL * costOf('inlj', facts, buildName)
+    }
     case 'inlj': {
       if (build.indexed) return cost.treeProbe * probe.count + TREE_DISPATCHES * cost.dispatch
-      const index = order(build) + cost.index * build.count
+      const indexed = Math.min(build.count, probe.count * 2 ** BUCKET_KEYS_BITS)
+      const index = order(build) + cost.index * indexed
       const probes =
         (probe.sorted ? cost.sortedProbe : cost.probe) * probe.count +
         (ordersProbes(probe, software) ? passes(probe.count, 1) : 0)
@@ -173,4 +192,8 @@ function costOf(algorithm: JoinAlgorithm, facts: JoinFacts, buildName: SideName)
       return partitions[0]! + partitions[1]! + match + HASH_DISPATCHES * cost.dispatch
     }
   }
+}
+
+function roundUp(count: number, whole: number): number {
+  return Math.ceil(count / whole) * whole
 }

@@ -197,7 +197,9 @@ function movedToMatch(
 function choose(request: JoinRequest, software: boolean): JoinChoice {
   const { keyWords, keyBits = 32 * keyWords, kind = 'inner', algorithm = 'auto' } = request
   const band = request.delta !== undefined
-  const factsOf = ({ count, sorted = false }: JoinSide) => ({ count, sorted, indexed: false })
+  const factsOf = ({ count, sorted = false, unique = false }: JoinSide) => {
+    return { count, sorted, unique, indexed: false }
+  }
   const sides = { left: factsOf(request.left), right: factsOf(request.right) }
   return chooseJoin({ ...sides, keyWords, keyBits, band, kind, software }, algorithm)
 }

@@ -129,8 +129,9 @@ function chooseTree(
 ): JoinChoice | undefined {
   const factsOf = ({ table, column, index }: IndexedSide): SideFacts => {
     // Whoever asks for INLJ is given the index that there is.
-    const sorted = algorithm === 'auto' && keyFacts(work, table, column).ascending
-    return { count: table.rows, sorted, indexed: index !== undefined }
+    const { ascending, unique } = keyFacts(work, table, column)
+    const sorted = algorithm === 'auto' && ascending
+    return { count: table.rows, sorted, unique, indexed: index !== undefined }
   }
   const facts = { left: factsOf(left), right: factsOf(right) }
   const { software } = work.device.facts

@@ -5,7 +5,7 @@ const MILLION = 1_000_000
 
 /** A join of so many rows by equal keys, with what is said otherwise. */
 function facts(left: number, right: number, other: Partial<JoinFacts> = {}): JoinFacts {
-  const side = { sorted: false, indexed: false }
+  const side = { sorted: false, unique: false, indexed: false }
   return {
     left: { count: left, ...side },
     right: { count: right, ...side },
@@ -28,8 +28,21 @@ t.test('a CPU compares fewer rows one by one', async (t) => {
   t.equal(chooseJoin(facts(8000, 8000, { software: true })).algorithm, 'inlj')
 })
 
+t.test(
+  'a few rows take a block of a nested loop, and keys that repeat are put in order anyway',
+  async (t) => {
+    const few = { count: 20, sorted: false, unique: true, indexed: false }
+    const ordered = { count: 60 * MILLION, sorted: true, unique: false, indexed: false }
+    const found = chooseJoin(facts(0, 0, { left: few, right: ordered }))
+    t.same([found.algorithm, found.build], ['inlj', 'right'])
+    const repeated = { count: 100_000, sorted: false, unique: false, indexed: false }
+    const compared = chooseJoin(facts(0, 0, { left: few, right: repeated }))
+    t.same([compared.algorithm, compared.build], ['ninlj', 'left'])
+  },
+)
+
 t.test('an index is used, on whichever side it is', async (t) => {
-  const indexed = { count: 16 * MILLION, sorted: false, indexed: true }
+  const indexed = { count: 16 * MILLION, sorted: false, unique: false, indexed: true }
   const right = chooseJoin(facts(MILLION, 0, { right: indexed }))
   t.equal(right.algorithm, 'inlj')
   t.equal(right.build, 'right')
@@ -39,18 +52,18 @@ t.test('an index is used, on whichever side it is', async (t) => {
 })
 
 t.test('it is not gone down for as many rows as it has', async (t) => {
-  const indexed = { count: MILLION, sorted: false, indexed: true }
+  const indexed = { count: MILLION, sorted: false, unique: false, indexed: true }
   t.equal(chooseJoin(facts(16 * MILLION, 0, { right: indexed })).algorithm, 'hj')
   const asked = chooseJoin(facts(16 * MILLION, 0, { right: indexed }), 'inlj')
   t.equal(asked.build, 'left', 'what is built over fewer rows costs less')
 })
 
 t.test('sides in order are merged, and one in order is looked into', async (t) => {
-  const sorted = (count: number) => ({ count, sorted: true, indexed: false })
+  const sorted = (count: number) => ({ count, sorted: true, unique: false, indexed: false })
   const both = { left: sorted(8 * MILLION), right: sorted(2 * MILLION) }
   t.equal(chooseJoin(facts(0, 0, both)).algorithm, 'smj')
   t.equal(chooseJoin(facts(0, 0, { ...both, software: true })).algorithm, 'inlj', 'where barriers take much')
-  const few = { left: sorted(1.5 * MILLION), right: sorted(30_000) }
+  const few = { left: sorted(1.5 * MILLION), right: sorted(300_000) }
   t.equal(chooseJoin(facts(0, 0, few)).algorithm, 'smj')
   const one = chooseJoin(facts(8 * MILLION, 0, { right: sorted(2 * MILLION) }))
   t.same([one.algorithm, one.build], ['inlj', 'right'])
