@@ -17,7 +17,7 @@ table { border-collapse: collapse } td, th { padding: .15rem .8rem .15rem 0; tex
 /** The report as one page that needs nothing else: tables, and plots by uPlot, which it carries. */
 export function htmlReport(report: LoadTestReport): string {
   const { script, style } = plotLibrary()
-  const title = `warpdex loadtest ${report.setup.workload}`
+  const title = `warpdex-loadtest ${report.setup.workload}`
   return `<!doctype html>
 <html lang="en">
 <head>

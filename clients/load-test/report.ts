@@ -93,7 +93,7 @@ export function makeReport(
   }
   const all = results.flatMap((result) => Object.values(result.operations))
   return {
-    program: `warpdex loadtest ${version}`,
+    program: `warpdex-loadtest ${version}`,
     ...frame,
     setup: { ...setup, url: setup.url.replace(/\/\/[^/@]*@/, '//') },
     client: clientFacts(),

@@ -6,9 +6,6 @@ import type {
   Field,
   Float,
   Int,
-  RecordBatch,
-  Schema,
-  Table,
   Timestamp,
   Utf8,
   Vector,
@@ -16,12 +13,14 @@ import type {
 import { type ColumnType, decimalShape, parseColumnType, storageOf } from '../../protocol/column-types.js'
 import { aligned, KEY_ARRAYS, type KeyArray } from '../../protocol/columns.js'
 import { badRequest } from '../../protocol/errors.js'
+import { installCommand } from '../../protocol/optional-packages.js'
 import type { ResultColumn } from '../../protocol/query/tree.js'
 import type { ColumnDefinition, RelationDefinition } from '../../protocol/relation.js'
 import type { ColumnValues, RelationBatch } from '../../protocol/relation-batch.js'
 import type { ColumnInput, RelationInput, RelationValue } from '../../protocol/relation-values.js'
 import { shown } from '../../protocol/shown.js'
 import { formatText, hasTexts } from '../../protocol/value-texts.js'
+import type { Arrow, RecordBatch, Schema, Table } from './arrow-types.js'
 import { checkName } from './call-options.js'
 
 /** Arrow's numbers of types, which are part of its format. */
@@ -42,8 +41,17 @@ const DAYS = 0
 const MICROSECONDS = 2
 const DAY_MILLISECONDS = 86_400_000n
 
-/** What `makeData` takes of a column, for all types that relations have. */
-type Arrow = typeof import('apache-arrow')
+/**
+ * The package, which is loaded when it is asked for.
+ * @throws WarpdexError `BAD_REQUEST` that says how to install it
+ */
+export async function loadArrow(): Promise<Arrow> {
+  try {
+    return await import('apache-arrow')
+  } catch (cause) {
+    throw badRequest(`this needs the package apache-arrow: ${installCommand('apache-arrow')}`, { cause })
+  }
+}
 
 /**
  * The columns of an Arrow table or record batch, to be appended to a relation.
@@ -181,7 +189,7 @@ function plainValue(value: unknown, type: ColumnType): RelationValue {
  * @param columns those of the batch
  */
 export async function toArrow(columns: readonly ResultColumn[], batch: RelationBatch): Promise<RecordBatch> {
-  const arrow = await import('apache-arrow')
+  const arrow = await loadArrow()
   const parts = columns.map(({ name, type, nullable }) => {
     const data = dataOf(arrow, type, batch.columns.get(name) ?? { values: new Uint8Array(0) }, batch.rows)
     return { data, field: new arrow.Field(name, data.type, nullable) }

@@ -1,4 +1,3 @@
-import type { RecordBatch, Table } from 'apache-arrow'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { encodeFrame, type Sections } from '../../protocol/frame.js'
 import { LIMITS } from '../../protocol/limits.js'
@@ -19,6 +18,7 @@ import { shown } from '../../protocol/shown.js'
 import type { TreeLayout } from '../../protocol/traversal.js'
 import type { KeyType } from '../../protocol/types.js'
 import { arrowInput, toArrow } from './arrow.js'
+import type { RecordBatch, Table } from './arrow-types.js'
 import type { AtomicPart } from './atomic-write.js'
 import {
   type Bounds,

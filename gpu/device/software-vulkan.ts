@@ -14,8 +14,8 @@ import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { brotliDecompressSync } from 'node:zlib'
-import { extract } from 'tar-fs'
 import { WarpdexError } from '../../protocol/errors.js'
+import { installCommand } from '../../protocol/optional-packages.js'
 
 const require = createRequire(import.meta.url)
 const PACKAGE = '@sparticuz/chromium'
@@ -37,6 +37,8 @@ export async function unpackSoftwareVulkan(): Promise<SoftwareVulkan> {
   const parent = cacheFolder()
   const folder = join(parent, `swiftshader-${version}`)
   if (!existsSync(folder)) {
+    // It unpacks itself by this one, so that it is installed with it.
+    const { extract } = createRequire(join(root, 'package.json'))('tar-fs') as typeof import('tar-fs')
     const aside = mkdtempSync(join(parent, 'unpacking-'))
     const archive = brotliDecompressSync(readFileSync(join(root, 'bin', 'swiftshader.tar.br')))
     await pipeline(Readable.from([archive]), extract(aside))
@@ -79,7 +81,7 @@ function packageRoot(): string {
   } catch (cause) {
     throw new WarpdexError(
       'NO_ADAPTER',
-      `no GPU was found, and the software adapter is missing; install a Vulkan driver, or run: npm install ${PACKAGE}`,
+      `no GPU was found, and the software adapter is missing; install a Vulkan driver, or run: ${installCommand(PACKAGE)}`,
       { cause },
     )
   }
@@ -88,7 +90,7 @@ function packageRoot(): string {
     if (parent === folder) {
       throw new WarpdexError(
         'NO_ADAPTER',
-        `${PACKAGE} carries no software adapter; reinstall it: npm install ${PACKAGE}`,
+        `${PACKAGE} carries no software adapter; reinstall it: ${installCommand(PACKAGE)}`,
       )
     }
     folder = parent

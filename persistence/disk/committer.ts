@@ -1,11 +1,12 @@
-import type { Database, RootDatabase } from 'lmdb'
 import { WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { commitError } from './errors.js'
 import { FileRoom } from './file-room.js'
 import { keysOfIndex } from './record.js'
 
-export type Keyspace = Database<Buffer, Buffer>
+// The declarations of lmdb that a module sees do not compile in one.
+type Root = import('lmdb', { with: { 'resolution-mode': 'require' }}).RootDatabase<Buffer, Buffer>
+export type Keyspace = import('lmdb', { with: { 'resolution-mode': 'require' }}).Database<Buffer, Buffer>
 
 /** One key to set or, without a value, to remove. The value must not change until the commit is done. */
 export interface Change {
@@ -39,7 +40,7 @@ const PAUSE_MS = 1000
  * where LMDB itself gives up, after it could not write that page, nothing is accepted until the store is opened again.
  */
 export class Committer {
-  readonly #root: RootDatabase<Buffer, Buffer>
+  readonly #root: Root
   readonly #directory: string
   readonly #room: FileRoom
   #waiting: WaitingCommit[] = []
@@ -51,7 +52,7 @@ export class Committer {
   onFailure: () => void = () => {}
 
   /** @param directory where the data file lies */
-  constructor(root: RootDatabase<Buffer, Buffer>, directory: string) {
+  constructor(root: Root, directory: string) {
     this.#root = root
     this.#directory = directory
     this.#room = new FileRoom(root, directory)

@@ -1,3 +1,4 @@
+/// <reference types="@webgpu/types" preserve="true" />
 /** The in-process API: the engine without a server. */
 
 export type {

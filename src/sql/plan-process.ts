@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { badRequest } from '../../protocol/errors.js'
+import { installCommand } from '../../protocol/optional-packages.js'
 import type { MirroredRelation } from './catalogue.js'
 import type { PlanJob, PlanReply } from './plan-program.js'
 
@@ -37,7 +38,9 @@ export class PlanProcess {
     if (reply?.kind === 'ready') return started
     started.end()
     const reason = reply?.kind === 'missing' ? reply.reason : 'its process does not start'
-    throw badRequest(`sql needs DuckDB where the server runs: npm install @duckdb/node-api (${reason})`)
+    throw badRequest(
+      `sql needs DuckDB where the server runs: ${installCommand('@duckdb/node-api')} (${reason})`,
+    )
   }
 
   /** @returns undefined where it took too long, or more memory than it may have; it is of no further use then */

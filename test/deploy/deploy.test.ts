@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parseAllDocuments } from 'yaml'
+import { OPTIONAL_PACKAGES } from '../../protocol/optional-packages.js'
 import { ENGINE_EVENTS } from '../../src/observe/meter.js'
 import { OUTCOMES, STAGES } from '../../src/observe/meters.js'
 import { cliOf, serve } from '../clients/cli/run-cli.js'
@@ -111,7 +112,17 @@ t.test('what the image is made of is there, and is left in by .dockerignore', as
   const sources = copies.flatMap(([, paths]) => paths!.split(' '))
   for (const path of sources) t.ok(existsSync(path) && kept.has(path), path)
   t.same([...kept].sort(), [...sources].sort(), 'and nothing else')
-  const { version } = JSON.parse(read('package.json')) as { version: string }
+  const { version, devDependencies } = JSON.parse(read('package.json')) as {
+    version: string
+    devDependencies: Record<string, string>
+  }
+  const added = [...read(join(FOLDER, 'Dockerfile')).matchAll(/(@[^\s@]+)@(\d\S*)/g)]
+  t.same(
+    added.map(([, name]) => name),
+    Object.keys(OPTIONAL_PACKAGES).slice(0, 2),
+    'optional packages',
+  )
+  for (const [, name, of] of added) t.equal(of, devDependencies[name!], name)
   for (const path of files.filter((path) => /Dockerfile$|\.yaml$/.test(path))) {
     for (const [, tag] of read(path).matchAll(/warpdex:(\d\S*)/g)) t.equal(tag, version, path)
   }

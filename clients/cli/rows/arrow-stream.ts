@@ -1,8 +1,9 @@
+import { loadArrow } from '../../sdk/arrow.js'
 import type { QueryBatch } from '../../sdk/index.js'
 
 /** Arrow's stream format. Strings are texts, not dictionaries: those of batches differ, which many readers do not take. */
 export async function* arrowStream(batches: AsyncIterable<QueryBatch>): AsyncGenerator<Uint8Array> {
-  const arrow = await import('apache-arrow')
+  const arrow = await loadArrow()
   async function* records() {
     for await (const batch of batches) {
       const own = await batch.toArrow()

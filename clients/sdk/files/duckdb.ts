@@ -1,6 +1,8 @@
+import { createRequire } from 'node:module'
 import { basename } from 'node:path'
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { badRequest, toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
+import { installCommand } from '../../../protocol/optional-packages.js'
 import { quotedText } from '../../../protocol/shown.js'
 
 /** DuckDB in this process, and its own functions on vectors. */
@@ -27,11 +29,13 @@ export async function openDuckDB(directory?: string): Promise<DuckDB> {
 async function load() {
   try {
     const { DuckDBInstance } = await import('@duckdb/node-api')
-    const { default: bindings } = await import('@duckdb/node-bindings')
+    // Which it brings, and which need not lie beside it.
+    const brought = createRequire(createRequire(import.meta.url).resolve('@duckdb/node-api'))
+    const bindings: DuckDB['bindings'] = brought('@duckdb/node-bindings')
     return { DuckDBInstance, bindings }
   } catch (cause) {
     const reason = toWarpdexError(cause).message.split('\n')[0]
-    throw badRequest(`this needs DuckDB: npm install @duckdb/node-api (${reason})`, { cause })
+    throw badRequest(`this needs DuckDB: ${installCommand('@duckdb/node-api')} (${reason})`, { cause })
   }
 }
 

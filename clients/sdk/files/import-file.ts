@@ -4,7 +4,7 @@ import { badRequest, type ErrorCode, toWarpdexError, WarpdexError } from '../../
 import { isName } from '../../../protocol/names.js'
 import type { ColumnDefinition } from '../../../protocol/relation.js'
 import type { AppendedRows } from '../../../protocol/relation-batch.js'
-import { arrowDefinition } from '../arrow.js'
+import { arrowDefinition, loadArrow } from '../arrow.js'
 import type { Client } from '../client.js'
 import type { Relation } from '../remote-relation.js'
 import { FILE_FORMATS, type FileFormat, formatOf } from './file-formats.js'
@@ -113,7 +113,7 @@ class Load {
       throw badRequest('Arrow has no lines of which bad ones could be skipped')
     }
     this.#size = (await ofArrow(path, () => stat(path))).size
-    const { RecordBatchReader } = await import('apache-arrow')
+    const { RecordBatchReader } = await loadArrow()
     const stream = createReadStream(path)
     const reader = await ofArrow(path, async () => {
       const opened = await (await RecordBatchReader.from(stream)).open()

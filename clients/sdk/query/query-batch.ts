@@ -1,9 +1,9 @@
-import type { RecordBatch } from 'apache-arrow'
 import { type ColumnType, storageOf } from '../../../protocol/column-types.js'
 import { aligned, asBytes, columnOf, KEY_ARRAYS, type KeyArray } from '../../../protocol/columns.js'
 import type { BatchColumn, ResultBatch } from '../../../protocol/query/result.js'
 import { formatText, hasTexts } from '../../../protocol/value-texts.js'
 import { toArrow } from '../arrow.js'
+import type { RecordBatch } from '../arrow-types.js'
 
 const ENCODER = new TextEncoder()
 

@@ -159,7 +159,6 @@ t.test('help, for every command with an example', async (t) => {
     'backup',
     'restore',
     'verify',
-    'loadtest',
     'doctor',
     'completion',
   ]

@@ -102,9 +102,9 @@ t.test('import', async (t) => {
     })
   })
 
-  await t.test('without DuckDB it says what to install', async (t) => {
+  await t.test('without DuckDB or Arrow it says what to install', async (t) => {
     const resolve =
-      'export const resolve = (name, ...rest) => rest[1](name[0] === "@" ? "node:none" : name, rest[0])'
+      'export const resolve = (name, ...rest) => rest[1](/^(@|apache)/.test(name) ? "node:none" : name, rest[0])'
     const hook = `import { register } from "node:module"; register(${JSON.stringify(`data:text/javascript,${encodeURIComponent(resolve)}`)})`
     const environment = {
       WARPDEX_URL: server.url,
@@ -113,7 +113,11 @@ t.test('import', async (t) => {
     const args = ['import', '-', '--relation', 'lacking', '--format', 'csv']
     t.match(await cliOf(environment)(args, 'n\n1\n'), {
       code: 2,
-      err: /^warpdex: this needs DuckDB: npm install @duckdb\/node-api \(.*\n$/,
+      err: /^warpdex: this needs DuckDB: npm install @duckdb\/node-api@\S+ \(.*\n$/,
+    })
+    t.match(await cliOf(environment)(['import', '-', '--relation', 'lacking', '--format', 'arrow'], 'n'), {
+      code: 2,
+      err: /this needs the package apache-arrow: npm install apache-arrow@21\b.*\n$/,
     })
   })
 

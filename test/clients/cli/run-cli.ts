@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { COMPILED } from '../../compiled.js'
 
-/** The command. */
+/** The command, and the one of load tests. */
 const PROGRAM = join(COMPILED, 'clients/cli/main.js')
+export const LOAD_TEST = join(COMPILED, 'clients/load-test/main.js')
 
 export interface Outcome {
   readonly code: number | null
@@ -17,13 +18,17 @@ export interface Outcome {
 export type Cli = (args: readonly string[], input?: string | Uint8Array) => Promise<Outcome>
 
 /** The process of a command, with pipes. */
-export function spawnCli(environment: Readonly<Record<string, string>>, args: readonly string[]) {
-  return spawn(process.execPath, [PROGRAM, ...args], { env: { ...process.env, ...environment } })
+export function spawnCli(
+  environment: Readonly<Record<string, string>>,
+  args: readonly string[],
+  program = PROGRAM,
+) {
+  return spawn(process.execPath, [program, ...args], { env: { ...process.env, ...environment } })
 }
 
-export function cliOf(environment: Readonly<Record<string, string>>): Cli {
+export function cliOf(environment: Readonly<Record<string, string>>, program = PROGRAM): Cli {
   return async (args, input = '') => {
-    const child = spawnCli(environment, args)
+    const child = spawnCli(environment, args, program)
     let out = ''
     let err = ''
     child.stdout.setEncoding('utf8').on('data', (text) => {

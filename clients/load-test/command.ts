@@ -1,21 +1,21 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { badRequest } from '../../../protocol/errors.js'
-import { quotedText } from '../../../protocol/shown.js'
-import { parsePayloadKind } from '../../../protocol/types.js'
-import { ARRIVALS } from '../../load-test/arrivals.js'
-import { DISTRIBUTIONS } from '../../load-test/distributions.js'
-import { KEY_TYPES } from '../../load-test/key-space.js'
-import type { LoadTestOptions } from '../../load-test/options.js'
-import type { IntervalFigures } from '../../load-test/report.js'
-import { WORKLOAD_NAMES, workload } from '../../load-test/workloads.js'
-import { command, flag, type Given, text } from '../command.js'
-import { ExitCode } from '../exit-code.js'
-import { untilSignal } from '../interrupt.js'
-import { grouped, printLines } from '../output.js'
-import { packageVersion } from '../package-version.js'
-import { showProgress } from '../progress.js'
-import { CLIENT_OPTIONS, DEFAULT_URL } from '../session.js'
+import { badRequest } from '../../protocol/errors.js'
+import { quotedText } from '../../protocol/shown.js'
+import { parsePayloadKind } from '../../protocol/types.js'
+import { command, flag, type Given, text } from '../cli/command.js'
+import { ExitCode } from '../cli/exit-code.js'
+import { untilSignal } from '../cli/interrupt.js'
+import { grouped, printLines } from '../cli/output.js'
+import { packageVersion } from '../cli/package-version.js'
+import { showProgress } from '../cli/progress.js'
+import { CLIENT_OPTIONS, DEFAULT_URL } from '../cli/session.js'
+import { ARRIVALS } from './arrivals.js'
+import { DISTRIBUTIONS } from './distributions.js'
+import { KEY_TYPES } from './key-space.js'
+import type { LoadTestOptions } from './options.js'
+import type { IntervalFigures } from './report.js'
+import { WORKLOAD_NAMES, workload } from './workloads.js'
 
 /** Seconds between lines where standard error is no terminal. */
 const LINE_SECONDS = 5
@@ -70,35 +70,35 @@ const OPTIONS = {
 type Options = Given<typeof POSITIONALS & typeof OPTIONS>
 
 export const add = command({
-  usage: 'loadtest [workload]',
+  usage: '$0 [workload]',
   about: 'Measure a server under load',
   positionals: POSITIONALS,
   options: OPTIONS,
   examples: [
-    ['$0 loadtest', 'lookups in batches of 10,000 among a million keys'],
-    ['$0 loadtest a --verify --html a.html', 'YCSB A; checks all answers; a page with plots'],
-    ['$0 loadtest c --rate 5000 --duration 60', 'latency at 5,000 requests a second'],
-    ['$0 loadtest lookup --batch 65536 --processes 4', 'from four processes'],
-    ['$0 loadtest b --keep && $0 loadtest c --no-load', 'two workloads on one data set'],
-    ['$0 loadtest lookup --target redis://127.0.0.1:6379', 'the same on Redis: MGET'],
+    ['$0', 'lookups in batches of 10,000 among a million keys'],
+    ['$0 a --verify --html a.html', 'YCSB A; checks all answers; a page with plots'],
+    ['$0 c --rate 5000 --duration 60', 'latency at 5,000 requests a second'],
+    ['$0 lookup --batch 65536 --processes 4', 'from four processes'],
+    ['$0 b --keep && $0 c --no-load', 'two workloads on one data set'],
+    ['$0 lookup --target redis://127.0.0.1:6379', 'the same on Redis: MGET'],
   ],
   epilogue:
     'Numbers may end with k, M or G. Ctrl-C ends the measurement, and what was measured is reported.\nExit codes: 0 done, 1 requests failed or answers were wrong, 2 an error.',
   async run(given) {
     const options = loadTestOptions(given)
-    const { runLoadTest } = await import('../../load-test/load-test.js')
+    const { runLoadTest } = await import('./load-test.js')
     const live = liveLine(options)
     const report = await untilSignal((stop) => runLoadTest(options, packageVersion(), live, stop)).finally(
       live.stop,
     )
-    const { reportLines } = await import('../../load-test/text-report.js')
+    const { reportLines } = await import('./text-report.js')
     await printLines(reportLines(report))
     if (given.json !== undefined) write(given.json, `${JSON.stringify(report, null, 2)}\n`)
     if (given.html !== undefined) {
-      const { htmlReport } = await import('../../load-test/html-report.js')
+      const { htmlReport } = await import('./html-report.js')
       write(given.html, htmlReport(report))
     }
-    const { hasFailed } = await import('../../load-test/report.js')
+    const { hasFailed } = await import('./report.js')
     if (hasFailed(report)) process.exitCode = ExitCode.miss
   },
 })
@@ -170,7 +170,7 @@ function liveLine({ seconds, operations, records }: LoadTestOptions) {
   let bar = showProgress('loading', records)
   let said = Number.NEGATIVE_INFINITY
   const say = (text: string) => {
-    if (!process.stderr.isTTY) process.stderr.write(`warpdex: ${text}\n`)
+    if (!process.stderr.isTTY) process.stderr.write(`warpdex-loadtest: ${text}\n`)
   }
   return {
     onLoading: (stored: number) => bar.update(stored, `${grouped(stored)} records`),
