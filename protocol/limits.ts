@@ -192,6 +192,8 @@ export const LIMITS = {
   keptSeconds: 600,
   /** The most that a query may ask for: what is wanted for longer than a day is worth a relation, which survives restarts. */
   keptSecondsMost: 86_400,
+  /** Requests of the slow log: a few hundred bytes each, and more than anybody looks through. */
+  slowRequests: 1000,
   /** Characters of a result column's name. */
   columnNameLength: 128,
 } as const

@@ -89,6 +89,8 @@ const PARSERS = {
   snapshot: target,
   // The name is that of the folder to make among the server's backups; by default it tells the time.
   backup: (r): { name?: string | undefined } => ({ name: r.optionalText('name') }),
+  // Those that the server keeps, behind the one of that number.
+  slowRequests: (r) => ({ after: r.optionalWhole('after') ?? 0 }),
   // With `again` costs are measured anew, which takes seconds.
   calibrate: (r) => ({ again: r.flag('again') }),
   // The tree is checked when it is carried out: it depends on the relations. Lists are its constants that came as columns. Instead of a tree a statement in SQL.

@@ -9,6 +9,7 @@ import type { KeptRelation } from './query/keep.js'
 import type { SelectionCosts } from './query/selection-costs.js'
 import type { ColumnDefinition, RelationDefinition, RelationInfo } from './relation.js'
 import type { AppendedRows } from './relation-batch.js'
+import type { SlowRequest } from './slow-request.js'
 import type { IndexDefinition } from './types.js'
 
 export interface AdapterInfo {
@@ -113,6 +114,12 @@ export interface ReplyFields {
   }
   readonly snapshot: { readonly snapshots: readonly SnapshotInfo[] }
   readonly backup: BackupInfo
+  readonly slowRequests: {
+    /** Milliseconds from which on a request is slow; 0 where none are kept. */
+    readonly threshold: number
+    /** In the order in which they were answered. */
+    readonly requests: readonly SlowRequest[]
+  }
   readonly calibrate: {
     readonly adapter: AdapterInfo & {
       /** The driver and its version, in its own words. */

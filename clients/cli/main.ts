@@ -28,6 +28,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<{ readonly add: Adds }>>> 
   import: () => import('./commands/import.js'),
   relations: () => import('./commands/relations.js'),
   stats: () => import('./commands/stats.js'),
+  slow: () => import('./commands/slow.js'),
   calibrate: () => import('./commands/calibrate.js'),
   snapshot: () => import('./commands/snapshot.js'),
   token: () => import('./commands/token.js'),

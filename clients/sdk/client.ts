@@ -16,6 +16,7 @@ import {
   checkOptions,
   FLAG,
   type Kinds,
+  NUMBER,
   TEXT,
 } from './call-options.js'
 import { Connection } from './connection.js'
@@ -59,6 +60,13 @@ export interface CalibrationOptions extends CallOptions {
   /** Measure anew. */
   readonly again?: boolean | undefined
 }
+
+export interface SlowOptions extends CallOptions {
+  /** Number of a request that is known already, with those before it. */
+  readonly after?: number | undefined
+}
+
+const SLOW_OPTIONS: Kinds<SlowOptions> = { after: NUMBER, ...CALL_OPTIONS }
 
 const CALIBRATION_OPTIONS: Kinds<CalibrationOptions> = { again: FLAG, ...CALL_OPTIONS }
 
@@ -320,6 +328,17 @@ export class Client {
     if (name !== undefined) checkName(name, 'backUp', 'a backup')
     checkOptions(options, CALL_OPTIONS, 'backUp')
     return this.#request('backup', { name }, options)
+  }
+
+  /**
+   * The last requests of all clients that took longer than the server's threshold, in the order in which they were answered.
+   *
+   * @param options with `after` only those that were kept after the one of that number
+   * @throws WarpdexError `UNAUTHORISED` without the right `stats` on all indexes
+   */
+  async slowRequests(options: SlowOptions = {}): Promise<ReplyFields['slowRequests']> {
+    checkOptions(options, SLOW_OPTIONS, 'slowRequests')
+    return this.#request('slowRequests', { after: options.after }, options)
   }
 
   /**

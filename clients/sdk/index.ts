@@ -49,6 +49,7 @@ export type {
   SnapshotFigures,
   SnapshotInfo,
 } from '../../protocol/replies.js'
+export type { RequestTimes, SlowRequest } from '../../protocol/slow-request.js'
 export type {
   Allocation,
   Explanation,

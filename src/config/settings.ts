@@ -116,6 +116,12 @@ const settings = {
     DAY_SECONDS,
   ),
   shutdownSeconds: whole('Seconds that a stop may take', LIMITS.shutdownSeconds, 1, DAY_SECONDS),
+  slowMilliseconds: whole(
+    'Milliseconds from which on a request is kept in the slow log. 0 keeps none',
+    100,
+    0,
+    3_600_000,
+  ),
   logLevel: choice<LogLevel>('Least level of what is logged on standard error', 'info', LOG_LEVELS),
   logFormat: choice<LogFormat>(
     'Form of the log: lines for people, or a JSON object a line',

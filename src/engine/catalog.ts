@@ -212,6 +212,11 @@ export abstract class Catalog {
     throw indexChanged(index.definition.name, generation)
   }
 
+  /** The name of the index that a handle stands for, if there is one. */
+  nameOf(handle: number): string | undefined {
+    return this.host.indexes.all().find(({ id }) => id === handle)?.definition.name
+  }
+
   /**
    * Creates a relation. Requests to it may be made at once; they wait.
    * @returns false if `ifNotExists` is set and there is such a relation already

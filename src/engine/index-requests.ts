@@ -4,6 +4,8 @@ import type { TimedColumns } from '../../protocol/request-columns.js'
 /** Tells that nobody waits for a request any more; it is dropped if its turn has not come. */
 export interface Cancellation {
   readonly cancelled: boolean
+  /** Told that the request's turn has come. */
+  turnCame?(): void
 }
 
 /** Who waits for the answer to a read. */

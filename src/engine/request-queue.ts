@@ -1,5 +1,5 @@
 import { WarpdexError } from '../../protocol/errors.js'
-import type { Reader } from './index-requests.js'
+import type { Cancellation } from './index-requests.js'
 
 /** Turns of an index's queue. `grant` begins a read, or what is exclusive. */
 type Waiting<Write> = (
@@ -156,8 +156,12 @@ export class RequestQueue<Write> {
   }
 }
 
-/** @throws WarpdexError `CANCELLED` where nobody waits for an answer any more */
-export function requireWanted(reader: Reader | undefined): void {
-  if (reader?.cancelled !== true) return
+/**
+ * To be called when a request's turn has come.
+ * @throws WarpdexError `CANCELLED` where nobody waits for an answer any more
+ */
+export function requireWanted(request: Cancellation | undefined): void {
+  request?.turnCame?.()
+  if (request?.cancelled !== true) return
   throw new WarpdexError('CANCELLED', 'the request was cancelled before it began')
 }

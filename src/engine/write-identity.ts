@@ -2,6 +2,7 @@ import type { Answer, StoredOutcome } from '../../persistence/log/write-outcomes
 import type { Store } from '../../persistence/store.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { Cancellation, WriteId } from './index-requests.js'
+import { requireWanted } from './request-queue.js'
 
 /** A write that waits for its answer. */
 export interface IdentifiedWrite {
@@ -36,8 +37,7 @@ export async function answerWrites<W extends IdentifiedWrite>(
   const ids = new Set<string>()
   for (const write of writes) {
     try {
-      if (write.cancellation?.cancelled === true)
-        throw new WarpdexError('CANCELLED', 'the write was cancelled before it began')
+      requireWanted(write.cancellation)
       const known = remembered(write, ids)
       if (known !== undefined) {
         write.resolve(known)

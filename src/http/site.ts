@@ -19,7 +19,7 @@ export type Site = (request: SiteRequest) => Promise<Answer>
 const METHODS = 'GET, HEAD'
 
 /** Not for everybody. */
-const GUARDED: ReadonlySet<string> = new Set(['/metrics', '/status.json'])
+const GUARDED: ReadonlySet<string> = new Set(['/metrics', '/status.json', '/slow.json'])
 
 /** All that one server answers over HTTP. */
 export function openSite(source: SiteSource): Site {
@@ -31,6 +31,7 @@ export function openSite(source: SiteSource): Site {
     ['/ready', () => readiness(availability())],
     ['/metrics', () => metricsAnswer(source)],
     ['/status.json', statusRoute(source)],
+    ['/slow.json', () => json(200, { requests: monitor.slowLog.after(0) })],
   ])
   return async (request) => {
     try {

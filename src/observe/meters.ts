@@ -139,8 +139,11 @@ export class Meters implements EngineMeter {
     for (const [place, recorded] of histograms) this.#recorded[place].add(recorded)
   }
 
-  /** A reply is ready to be sent. */
-  answered({ request, error, decodeMilliseconds, since, ran, bytesIn, bytesOut }: RequestOutcome): void {
+  /**
+   * A reply is ready to be sent.
+   * @returns how long that took, in milliseconds
+   */
+  answered({ request, error, decodeMilliseconds, since, ran, bytesIn, bytesOut }: RequestOutcome): number {
     const now = performance.now()
     const microseconds = (now - since) * 1000
     const isSampled = (this.requests++ & (SAMPLING - 1)) === 0
@@ -160,6 +163,7 @@ export class Meters implements EngineMeter {
       items.record(count)
       this.items += count
     }
+    return now - since
   }
 
   waited(milliseconds: number): void {

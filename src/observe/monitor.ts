@@ -1,7 +1,9 @@
 import type { WarpdexError } from '../../protocol/errors.js'
+import type { AnsweredRequest, RequestObserver } from './answered-request.js'
 import { History } from './history.js'
 import type { Log } from './log.js'
 import { Meters } from './meters.js'
+import { SlowLog } from './slow-log.js'
 
 /** Something that went wrong without a request to answer. */
 export interface Notice {
@@ -17,16 +19,21 @@ const NOTICES = 50
 const REFUSAL_PAUSE_MS = 1000
 
 /** What a server sees of itself: counters, their history, what went wrong, and lines in the log where that is worth one. */
-export class Monitor {
+export class Monitor implements RequestObserver {
   readonly log: Log
   readonly meters: Meters
   readonly history: History
+  readonly slowLog: SlowLog
+  /** The name of the index with a handle, where there is one; set by whoever knows. */
+  nameOf: (handle: number) => string | undefined = () => undefined
   readonly #notices: Notice[] = []
   #refusedAt = Number.NEGATIVE_INFINITY
   #unsaidRefusals = 0
 
-  constructor(log: Log) {
+  /** @param slowMilliseconds from which on requests are kept as slow; 0 keeps none */
+  constructor(log: Log, slowMilliseconds = 0) {
     this.log = log
+    this.slowLog = new SlowLog(slowMilliseconds)
     this.meters = new Meters((error) => this.failed(error))
     this.history = new History(this.meters)
   }
@@ -34,6 +41,15 @@ export class Monitor {
   /** The latest warnings, the newest last. */
   get notices(): readonly Notice[] {
     return this.#notices
+  }
+
+  get threshold(): number {
+    return this.slowLog.threshold
+  }
+
+  answered({ handles, names, ...request }: AnsweredRequest): void {
+    const indexes = handles.map((handle) => this.nameOf(handle) ?? `index with handle ${handle}`)
+    this.slowLog.add({ ...request, names: [...names, ...indexes] })
   }
 
   /** @param fields of the line in the log */

@@ -7,6 +7,8 @@ import type { RelationDefinition } from '../../protocol/relation.js'
 /** Who reads a result, and whether it still wants to. */
 export interface QueryReader {
   readonly cancelled: boolean
+  /** Told that the turn of the query's relations has come. */
+  turnCame?(): void
   /** Nobody else may go on with what it began. */
   readonly owner?: unknown
   /** Refuses, by throwing, a relation that it may not read; asked before anything is told of the relation. */

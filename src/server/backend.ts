@@ -22,6 +22,8 @@ export type Admission =
   | {
       readonly connection: number
       readonly who: string
+      /** Name of its token; absent where the server has none. */
+      readonly token?: string | undefined
       readonly adapter: AdapterInfo
       readonly status?: undefined
     }
@@ -42,6 +44,8 @@ export class Call implements Reader {
   /** When nobody waits any more, as `performance.now()` counts. */
   readonly #until: number
   #givenUp = false
+  /** When its turn came, likewise. */
+  #turn: number | undefined
 
   constructor(request: Request, frame: Uint8Array, owner: number, client: string | undefined) {
     this.request = request
@@ -65,6 +69,15 @@ export class Call implements Reader {
     return performance.now() > this.#until
   }
 
+  turnCame(): void {
+    this.#turn = performance.now()
+  }
+
+  /** Milliseconds since its turn came, if it has. */
+  get running(): number | undefined {
+    return this.#turn === undefined ? undefined : performance.now() - this.#turn
+  }
+
   cancel(): void {
     if (this.#givenUp) return
     this.#givenUp = true
@@ -86,6 +99,8 @@ export interface Reply {
   readonly result: Result
   /** Memory of columns, which is used again: to be released once the reply has left, or never will. */
   readonly memory?: { release(): void } | undefined
+  /** Milliseconds from the call's turn to its result, if it had a turn. */
+  readonly running?: number | undefined
 }
 
 /** What a listener hands everything to: the engine and all that surrounds it, in this thread or in another. */

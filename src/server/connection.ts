@@ -9,6 +9,7 @@ import { IdMap } from '../../protocol/id-map.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { type ControlRequest, type Request, readRequest } from '../../protocol/messages.js'
 import { errorHeader, type ReplyFields, replyHeader } from '../../protocol/replies.js'
+import type { Asker, RequestObserver } from '../observe/answered-request.js'
 import type { Meters } from '../observe/meters.js'
 import { VERSION } from '../version.js'
 import { type Backend, Call, type FieldsResult, type Reply, type Result } from './backend.js'
@@ -20,6 +21,7 @@ import {
   type MessageHandler,
 } from './backpressure/connection-backpressure.js'
 import type { ReplyExpectation } from './backpressure/reply-sizes.js'
+import { describeRequest } from './describe-request.js'
 import { isReplyMemory } from './reply-memory.js'
 import { type OutgoingMessage, ReplySender } from './reply-sender.js'
 
@@ -40,6 +42,7 @@ export interface ConnectionParts {
   readonly backend: Backend
   readonly backpressure: Backpressure
   readonly meters: Meters
+  readonly observer: RequestObserver
   /** Told of a client that does not read its replies, and is sent away. */
   readonly onSlowConsumer: (queuedBytes: number) => void
 }
@@ -60,6 +63,7 @@ export class Connection implements MessageHandler<Incoming> {
   readonly closed: Promise<void>
   readonly #socket: WebSocket
   readonly #number: number
+  readonly #asker: Asker
   readonly #parts: ConnectionParts
   readonly #sender: ReplySender
   readonly #backpressure: ConnectionBackpressure<Incoming>
@@ -73,12 +77,18 @@ export class Connection implements MessageHandler<Incoming> {
 
   /**
    * @param stream the stream below the socket
-   * @param number of the connection, as the backend gave it
+   * @param asker who is at it; `connection` is its number, as the backend gave it
    */
-  constructor(socket: WebSocket, stream: Duplex, number: number, parts: ConnectionParts) {
+  constructor(
+    socket: WebSocket,
+    stream: Duplex,
+    { connection: number, token, address }: Asker & { readonly connection: number },
+    parts: ConnectionParts,
+  ) {
     const { backend, backpressure, onSlowConsumer } = parts
     this.#socket = socket
     this.#number = number
+    this.#asker = { token, address }
     this.#parts = parts
     const own = new ConnectionBackpressure<Incoming>(backpressure, this)
     this.#backpressure = own
@@ -164,7 +174,7 @@ export class Connection implements MessageHandler<Incoming> {
 
   async #answer(message: Incoming, overloaded: boolean): Promise<Omit<OutgoingMessage, 'order'>> {
     const { request, expectation, decodeMilliseconds, bytes: bytesIn } = message
-    const { meters, backpressure } = this.#parts
+    const { meters, observer, backpressure } = this.#parts
     const since = performance.now()
     let ran = 0
     let reply: Reply | undefined
@@ -184,7 +194,15 @@ export class Connection implements MessageHandler<Incoming> {
     }
     let bytes = 0
     for (const { byteLength } of pieces) bytes += byteLength
-    meters.answered({ request, error, decodeMilliseconds, since, ran, bytesIn, bytesOut: bytes })
+    const outcome = { request, error, decodeMilliseconds, since, ran, bytesIn, bytesOut: bytes }
+    const milliseconds = meters.answered(outcome)
+    // What waits for changes takes as long as nothing changes.
+    if (milliseconds > observer.threshold && message.isWait !== true) {
+      const untilResult = reply && ran - since
+      const { result, running } = reply ?? {}
+      const described = describeRequest({ ...outcome, milliseconds, untilResult, result, running })
+      observer.answered({ ...described, ...this.#asker })
+    }
     if (error !== undefined) return { pieces, bytes }
     if (expectation !== undefined) backpressure.replySizes.learn(expectation, bytes)
     return { pieces, bytes, memory: reply?.memory }

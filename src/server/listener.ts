@@ -131,12 +131,13 @@ export class Listener {
     const { backend } = this.#parts
     // Node no longer listens to a stream that it hands over.
     stream.on('error', () => stream.destroy())
-    const admission = await backend.admit(visitOf(request))
+    const visit = visitOf(request)
+    const admission = await backend.admit(visit)
     if (admission.status !== undefined) {
       refuse(stream, admission)
       return
     }
-    const { connection: number } = admission
+    const { connection: number, token } = admission
     let connection: Connection | undefined
     // Whoever asked may be gone already, or no WebSocket may come of it.
     const gone = () => {
@@ -149,7 +150,8 @@ export class Listener {
       return
     }
     this.#webSockets.handleUpgrade(request, stream, head, (socket) => {
-      const opened = new Connection(socket, stream, number, this.#parts)
+      const asker = { connection: number, token, address: visit.address }
+      const opened = new Connection(socket, stream, asker, this.#parts)
       connection = opened
       this.#connections.add(opened)
       void opened.closed.then(() => this.#connections.delete(opened))

@@ -53,8 +53,8 @@ export class Listeners {
   #inThisThread(listener: ListenerOptions): Port {
     const { backend, monitor } = this.#parts
     const onSlowConsumer = (queuedBytes: number) => monitor.slowConsumer(queuedBytes)
-    const parts = { backend, backpressure: this.#backpressure, meters: monitor.meters, onSlowConsumer }
-    return new Listener(listener, parts)
+    const own = { backend, backpressure: this.#backpressure, meters: monitor.meters, observer: monitor }
+    return new Listener(listener, { ...own, onSlowConsumer })
   }
 
   /** What all connections take. */

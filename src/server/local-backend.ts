@@ -75,7 +75,8 @@ export class LocalBackend implements Backend {
     this.#grants.set(number, grant)
     monitor.meters.connections++
     monitor.meters.connectionsOpened++
-    return { connection: number, who: grant.who, adapter: this.adapter }
+    const { who, token } = grant
+    return { connection: number, who, token, adapter: this.adapter }
   }
 
   left(connection: number): void {
@@ -93,12 +94,13 @@ export class LocalBackend implements Backend {
     // The others concern the connection only.
     const request = call.request as EngineRequest
     const memory = this.#options.memory.lend()
-    const context = { grant, call, memory }
+    const { slowLog } = this.#options.monitor
+    const context = { grant, call, memory, slowLog }
     try {
       const result = await ('handle' in request
         ? handleData(engine, request, context)
         : handleControl(engine, request, context))
-      return { result, memory }
+      return { result, memory, running: call.running }
     } catch (thrown) {
       memory.release()
       const error = toWarpdexError(thrown)

@@ -70,7 +70,7 @@ export class RunningServer {
     this.#options = options
     this.#access = access
     this.#tls = readTlsIdentity(config.tlsCert, config.tlsKey)
-    const monitor = new Monitor(options.log ?? NO_LOG)
+    const monitor = new Monitor(options.log ?? NO_LOG, config.slowMilliseconds)
     this.#monitor = monitor
     const memory = new ReplyMemory(LIMITS.replyMemoryKept)
     const backend = new LocalBackend({ access, maxConnections: config.maxConnections, monitor, memory })
@@ -87,6 +87,7 @@ export class RunningServer {
     )
     const limits = { ...backpressureLimits(config), ...options.limits }
     this.#listeners = new Listeners({ limits, backend, memory, monitor })
+    monitor.nameOf = (handle) => this.#engine?.nameOf(handle)
     monitor.meters.underWay = () => {
       const { requests, requestBytes: bytes } = this.#listeners.load
       return { requests, bytes }

@@ -105,6 +105,7 @@ const controlRequests: Record<string, GoldenMessage> = {
   closeVersion: control({ id: 17, op: 'closeVersion', version: 3 }),
   snapshot: control({ id: 9, op: 'snapshot', relation: 'r' }),
   backup: control({ id: 10, op: 'backup', name: 'monday' }),
+  slowRequests: control({ id: 19, op: 'slowRequests', after: 41 }),
   calibrate: control({ id: 11, op: 'calibrate', again: true }),
   query: control(
     {

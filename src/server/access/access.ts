@@ -72,6 +72,7 @@ export class Access {
     const current = () => this.#find(digest)?.rights ?? Rights.none
     return {
       who: `the token "${name}"`,
+      token: name,
       get rights() {
         return current()
       },

@@ -47,6 +47,8 @@ export class Rights {
 export interface Grant {
   /** How messages name who it is. */
   readonly who: string
+  /** Name of its token; absent where the server has none. */
+  readonly token?: string
   /** What it may do now: a token that was taken out of the file may do nothing. */
   readonly rights: Rights
 }
@@ -68,10 +70,11 @@ const NEEDED: { readonly [O in ControlOp]?: Right } = {
   stats: 'stats',
   snapshot: 'snapshot',
   backup: 'backup',
+  slowRequests: 'stats',
 }
 
-/** A backup has all indexes, and a calibration keeps the device from all of them. */
-const CONCERN_ALL: ReadonlySet<ControlOp> = new Set(['backup', 'calibrate'])
+/** A backup has all indexes, a calibration keeps the device from all of them, and slow requests may be on any. */
+const CONCERN_ALL: ReadonlySet<ControlOp> = new Set(['backup', 'calibrate', 'slowRequests'])
 
 /**
  * Refuses a request that needs a right which its asker has not. Whether the index exists does not matter, so that the answer does

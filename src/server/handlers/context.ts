@@ -7,6 +7,7 @@ import type { ReplyFields } from '../../../protocol/replies.js'
 import type { Engine } from '../../engine/engine.js'
 import type { WriteId } from '../../engine/index-requests.js'
 import type { VersionId } from '../../engine/read-versions.js'
+import type { SlowLog } from '../../observe/slow-log.js'
 import type { Grant } from '../access/rights.js'
 import type { Call } from '../backend.js'
 
@@ -19,6 +20,7 @@ export interface RequestContext {
   readonly call: Call
   /** Where the columns of a large result may go. */
   readonly memory: ResultMemory
+  readonly slowLog: SlowLog
 }
 
 /** Carries out requests of one operation. */

@@ -87,6 +87,12 @@ const HANDLERS: ControlHandlers<EngineOp> = {
     fields: { snapshots: await snapshot(engine, request, rights) },
   }),
   backup: async (engine, { name }) => ({ fields: await engine.backUp(name) }),
+  slowRequests: async (_engine, { after }, { slowLog }) => ({
+    fields: {
+      threshold: Number.isFinite(slowLog.threshold) ? slowLog.threshold : 0,
+      requests: slowLog.after(after),
+    },
+  }),
   calibrate: async (engine, { again }) => ({ fields: await engine.calibration(again) }),
   ...QUERY_HANDLERS,
 }

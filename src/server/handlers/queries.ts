@@ -63,6 +63,7 @@ function readerOf({ call, grant }: RequestContext): QueryReader & Keeper {
     get cancelled() {
       return call.cancelled
     },
+    turnCame: () => call.turnCame(),
     owner: call.owner,
     authorise: (relation) => require('read', relation, 'query'),
     maySee: (index) => grant.rights.may('stats', index),

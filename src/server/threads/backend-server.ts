@@ -121,6 +121,9 @@ export class BackendServer {
         this.#load = message.load
         if (message.counts !== undefined) monitor.meters.add(message.counts)
         break
+      case 'answered':
+        monitor.answered(message.request)
+        break
       case 'slowConsumer':
         monitor.slowConsumer(message.queuedBytes)
         break
@@ -174,7 +177,7 @@ export class BackendServer {
     }
   }
 
-  #reply(number: number, { result, memory }: Reply): void {
+  #reply(number: number, { result, memory, running }: Reply): void {
     const further = this.#options.memory.lend()
     const portable = portableResult(result, further)
     const lent = Object.values(portable.columns ?? portable.sections ?? {}).some(
@@ -186,7 +189,7 @@ export class BackendServer {
     }
     if (lent && !this.#ended) this.#lent.set(number, giveBack)
     else giveBack()
-    this.#outbox.send({ kind: 'reply', number, result: portable, lent })
+    this.#outbox.send({ kind: 'reply', number, result: portable, lent, running })
   }
 
   #refuse(number: number, thrown: unknown): void {

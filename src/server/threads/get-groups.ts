@@ -134,7 +134,7 @@ function joinedColumn(gets: readonly Get[], name: 'keys' | 'sequences', count: n
   return { type, bytes }
 }
 
-function cutReply({ result, memory }: Reply, gets: readonly Get[]): readonly Reply[] {
+function cutReply({ result, memory, running }: Reply, gets: readonly Get[]): readonly Reply[] {
   const { found, keys, payloads, sequences } = result.columns ?? {}
   if (found === undefined || payloads === undefined)
     throw new WarpdexError('INTERNAL', 'a get has no columns')
@@ -151,7 +151,7 @@ function cutReply({ result, memory }: Reply, gets: readonly Get[]): readonly Rep
       payloads: part(payloads),
       ...(sequences && { sequences: part(sequences) }),
     }
-    return { result: { columns }, memory: shared }
+    return { result: { columns }, memory: shared, running }
   })
 }
 

@@ -1,6 +1,7 @@
 // A thread that listens: its connections stay here, beside the engine's thread.
 import { parentPort, workerData } from 'node:worker_threads'
 import { toWarpdexError } from '../../../protocol/errors.js'
+import type { AnsweredRequest } from '../../observe/answered-request.js'
 import { Meters } from '../../observe/meters.js'
 import { Backpressure, type Load } from '../backpressure/backpressure.js'
 import { Listener } from '../listener.js'
@@ -17,13 +18,15 @@ const FAREWELL_MS = 5000
 const port = parentPort
 if (port === null) throw new Error('this is the program of a thread, not of a process')
 
-const { listener: options, limits } = workerData as ListenerThreadData
+const { listener: options, limits, threshold } = workerData as ListenerThreadData
 const outbox: Mailbox<ToEngine> = new Mailbox(port, (message, error) => backend.unsent(message, error))
 const backend: RemoteBackend = new RemoteBackend(outbox)
 const backpressure = new Backpressure(limits)
 const meters = new Meters()
 const onSlowConsumer = (queuedBytes: number) => outbox.send({ kind: 'slowConsumer', queuedBytes })
-const listener = new Listener(options, { backend, backpressure, meters, onSlowConsumer })
+const answered = (request: AnsweredRequest) => outbox.send({ kind: 'answered', request })
+const observer = { threshold, answered }
+const listener = new Listener(options, { backend, backpressure, meters, observer, onSlowConsumer })
 let said: Load | undefined
 let failed = false
 

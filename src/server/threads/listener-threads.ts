@@ -85,7 +85,9 @@ export class ListenerThreads {
   }
 
   #start(): BackendServer {
-    const workerData: ListenerThreadData = { listener: this.#listener, limits: this.#options.limits }
+    const { limits, monitor } = this.#options
+    const { threshold } = monitor
+    const workerData: ListenerThreadData = { listener: this.#listener, limits, threshold }
     const thread = new BackendServer({
       ...this.#options,
       worker: new Worker(program(), { workerData, name: 'listener', resourceLimits }),

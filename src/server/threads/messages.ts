@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../../../protocol/errors.js'
 import type { Answer } from '../../http/answer.js'
+import type { AnsweredRequest } from '../../observe/answered-request.js'
 import type { MeterCounts } from '../../observe/meters.js'
 import type { Admission, Result, Visit } from '../backend.js'
 import type { Load } from '../backpressure/backpressure.js'
@@ -11,6 +12,8 @@ export interface ListenerThreadData {
   readonly listener: ListenerOptions
   /** What bounds the connections of this thread. */
   readonly limits: BackpressureLimits
+  /** Requests that take longer are described to the engine's thread, in milliseconds. */
+  readonly threshold: number
 }
 
 /** What threads that listen say to the engine's. Calls, visits and the like are numbered by the thread that asks. */
@@ -40,6 +43,7 @@ export type ToEngine =
   | { readonly kind: 'load'; readonly load: Load; readonly counts: MeterCounts | undefined }
   /** A client that does not read its replies is sent away. */
   | { readonly kind: 'slowConsumer'; readonly queuedBytes: number }
+  | { readonly kind: 'answered'; readonly request: AnsweredRequest }
   /** It ends by a fault of its own, after it has closed its connections. */
   | { readonly kind: 'failed'; readonly message: string; readonly stack: string | undefined }
 
@@ -53,6 +57,7 @@ export type ToListener =
       readonly result: Result
       /** Whether columns lie in memory that is lent until the reply has left. */
       readonly lent: boolean
+      readonly running?: number | undefined
     }
   | {
       readonly kind: 'refusal'

@@ -81,10 +81,10 @@ export class RemoteBackend implements Backend {
       const { code, message: reason, item } = message
       waiting.reject(new WarpdexError(code, reason, { item }))
     } else {
-      const { result, lent } = message
+      const { result, lent, running } = message
       this.#polling.answered()
       const release = () => this.#outbox.send({ kind: 'release', number })
-      resolve({ result, memory: lent ? { release } : undefined } satisfies Reply)
+      resolve({ result, memory: lent ? { release } : undefined, running } satisfies Reply)
     }
   }
 

@@ -153,6 +153,7 @@ t.test('help, for every command with an example', async (t) => {
     'import',
     'relations',
     'stats',
+    'slow',
     'calibrate',
     'snapshot',
     'token',

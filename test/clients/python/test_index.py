@@ -273,6 +273,7 @@ class Indexes(WithServer):
         self.assertIn("strategy", index.explain([1]))
         self.assertEqual(self.client.take_snapshot(index.name)[0]["index"], index.name)
         self.assertIn("indexes", self.client.stats())
+        self.assertIn("requests", self.client.slow_requests(after=1))
         self.assertIn("adapter", self.client.calibration())
         self.assertEqual(self.client.server["protocol"], 2)
 

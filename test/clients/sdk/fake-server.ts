@@ -171,6 +171,8 @@ export class FakeServer {
         return { snapshots: [{ index: request.index, position: 1, bytes: 2 }] }
       case 'backup':
         return { path: `/backups/${request.name}`, bytes: 3, indexes: this.indexes.size }
+      case 'slowRequests':
+        return { threshold: 0, requests: [] }
       case 'calibrate':
         return { adapter: { name: 'list', driver: '', software: true } }
       case 'cancel':

@@ -10,7 +10,7 @@ import { start } from '../server/start.js'
 
 const TOKEN = 'rosebud-4711-token'
 const WRONG = 'rosebud-4711-wrong'
-const PATHS = ['/', '/health', '/ready', '/metrics', '/status.json']
+const PATHS = ['/', '/health', '/ready', '/metrics', '/status.json', '/slow.json']
 
 /** Whatever a server logs and answers. */
 class Heard {

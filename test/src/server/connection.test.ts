@@ -15,7 +15,14 @@ function listenerOf(t: Test, backend: Backend): Listener {
   const meters = new Meters()
   const address = { host: '127.0.0.1', port: 0 }
   const options = { address, tls: undefined, maxConnections: 1, handshakeSeconds: 10 }
-  const listener = new Listener(options, { backend, backpressure, meters, onSlowConsumer: () => {} })
+  const observer = { threshold: Number.POSITIVE_INFINITY, answered: () => {} }
+  const listener = new Listener(options, {
+    backend,
+    backpressure,
+    meters,
+    observer,
+    onSlowConsumer: () => {},
+  })
   t.teardown(async () => {
     await listener.close()
     backpressure.close()

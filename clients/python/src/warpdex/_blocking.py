@@ -155,6 +155,7 @@ class Client(Blocking, Closing):
     snapshot = blocking(aio.Client.snapshot, Snapshot)
     take_snapshot = blocking(aio.Client.take_snapshot)
     back_up = blocking(aio.Client.back_up)
+    slow_requests = blocking(aio.Client.slow_requests)
     calibration = blocking(aio.Client.calibration)
     query = standing(aio.Client.query, QueryResult)
     explain_query = blocking(aio.Client.explain_query)

@@ -71,6 +71,7 @@ t.test('every operation on an index needs one right, and a missing one is named'
     swapIndexes: 'drop',
     snapshot: 'snapshot',
     backup: 'backup',
+    slowRequests: 'any',
     // A new one needs the right to snapshots of all indexes.
     calibrate: 'any',
     // Whoever has any right on an index may open it.
@@ -151,6 +152,12 @@ t.test('requests about all indexes', async (t) => {
   t.throws(() => authorise({ rights: new Rights([{ index: 'a', allow: ['backup'] }]), who: 'x' }, backup), {
     code: 'UNAUTHORISED',
     message: /x lacks the right "backup" on all indexes/,
+  })
+  const slow = { id: 1, op: 'slowRequests', after: 0 } as const
+  authorise({ rights: new Rights([{ index: '*', allow: ['stats'] }]), who: 'x' }, slow)
+  t.throws(() => authorise({ rights: one, who: 'x' }, slow), {
+    code: 'UNAUTHORISED',
+    message: /x lacks the right "stats" on all indexes/,
   })
   authorise({ rights: Rights.none, who: 'x' }, { id: 1, op: 'calibrate', again: false })
   const again = { id: 1, op: 'calibrate', again: true } as const

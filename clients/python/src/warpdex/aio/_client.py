@@ -193,6 +193,12 @@ class Client(AsyncClosing):
         """Makes a backup of all indexes on the server's host while requests go on; by default its folder's name tells the time."""
         return await self._request("backup", {"name": name}, deadline)
 
+    async def slow_requests(
+        self, *, after: int = 0, deadline: float | None = None
+    ) -> Mapping[str, Any]:
+        """The last requests that took longer than the server's threshold; with `after` those behind the one of that number."""
+        return await self._request("slowRequests", {"after": after}, deadline)
+
     async def calibration(
         self, *, again: bool = False, deadline: float | None = None
     ) -> Mapping[str, Any]:
