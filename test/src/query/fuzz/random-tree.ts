@@ -43,6 +43,8 @@ const MOST_PAIRS = 100_000
 export class RandomTrees {
   readonly #random: Random
   readonly #relations: readonly HostRelation[]
+  /** What was made last. */
+  #last: FuzzTree | undefined
   #names = 0
 
   constructor(random: Random, relations: readonly HostRelation[]) {
@@ -62,7 +64,10 @@ export class RandomTrees {
     if (depth === 0) return this.#scan()
     const random = this.#random
     const input = () => this.#tree(depth - 1)
-    const other = () => this.#tree(random.below(depth))
+    const other = () => {
+      const isAgain = this.#last !== undefined && random.chance(0.1)
+      return isAgain ? this.#again(this.#last!) : this.#tree(random.below(depth))
+    }
     const makers = [
       () => this.#where(input()),
       () => this.#where(input()),
@@ -81,7 +86,18 @@ export class RandomTrees {
       () => this.#limited(input()),
       () => this.#countOfSome(input()),
     ]
-    return random.pick(makers)()
+    this.#last = random.pick(makers)()
+    return this.#last
+  }
+
+  /** The same once more, by other names. */
+  #again(tree: FuzzTree): FuzzTree {
+    const { columns } = tree
+    return this.#select(
+      tree,
+      columns.map(columnValue),
+      columns.map(() => this.#name('a')),
+    )
   }
 
   #name(prefix: string): string {
