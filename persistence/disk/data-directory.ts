@@ -34,9 +34,11 @@ export async function holdsStore(directory: string): Promise<boolean> {
   if (match === null) {
     throw damaged(`${join(directory, FORMAT_FILE)} is damaged; bring the data directory back from a backup`)
   }
-  if (Number(match[1]) !== FORMAT) {
+  const format = Number(match[1])
+  if (format !== FORMAT) {
+    const release = format > FORMAT ? 'a later release' : 'an earlier release'
     throw damaged(
-      `${directory} has data format ${match[1]}; this program reads format ${FORMAT}, so use the version that wrote it, or name an empty directory and load the data anew`,
+      `${directory} has data format ${format}, of ${release}; this program reads format ${FORMAT}, so use the version that wrote it, or name an empty directory and load the data anew`,
     )
   }
   return true

@@ -29,6 +29,7 @@ interface Block {
 /** Documents whose commands and programs run in a test. */
 export const DOCUMENTS = [
   'README.md',
+  'clients/sdk/README.md',
   ...readdirSync('docs')
     .filter((name) => name.endsWith('.md'))
     .map((name) => join('docs', name)),

@@ -10,6 +10,7 @@ const documents = [
   'clients/load-test',
   'clients/level',
   'clients/python',
+  'clients/sdk',
   'docs',
   'docs/papers',
   'examples',

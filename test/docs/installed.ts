@@ -6,7 +6,13 @@ import { COMPILED, ROOT } from '../compiled.js'
 
 const PROGRAM = join(COMPILED, 'clients/cli/main.js')
 
-/** A folder in which `npx warpdex` runs, and programs import `warpdex`, as if what was compiled were installed there. */
+/** Packages, with the folders of their manifests. */
+const PACKAGES = [
+  ['warpdex', '.'],
+  ['@warpdex/client', 'clients/sdk'],
+] as const
+
+/** A folder in which `npx warpdex` runs, and programs import packages, as if what was compiled were installed there. */
 export class Installed {
   readonly #folder: string
   readonly #environment: NodeJS.ProcessEnv
@@ -14,13 +20,15 @@ export class Installed {
   constructor(folder: string, environment: Readonly<Record<string, string>>) {
     this.#folder = folder
     const bin = join(folder, 'bin')
-    const library = join(folder, 'node_modules', 'warpdex')
     mkdirSync(bin)
-    mkdirSync(library, { recursive: true })
     const npx = `#!/bin/sh\nshift\nexec '${process.execPath}' '${PROGRAM}' "$@"\n`
     writeFileSync(join(bin, 'npx'), npx, { mode: 0o755 })
-    copyFileSync(join(ROOT, 'package.json'), join(library, 'package.json'))
-    symlinkSync(COMPILED, join(library, 'dist'))
+    for (const [name, home] of PACKAGES) {
+      const library = join(folder, 'node_modules', name)
+      mkdirSync(library, { recursive: true })
+      copyFileSync(join(ROOT, home, 'package.json'), join(library, 'package.json'))
+      symlinkSync(COMPILED, join(library, 'dist'))
+    }
     this.#environment = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}`, ...environment }
   }
 

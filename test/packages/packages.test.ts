@@ -17,6 +17,7 @@ const MOST_MIB: Readonly<Record<string, number>> = { '@warpdex/client': 3, warpd
 interface Manifest {
   readonly name: string
   readonly version: string
+  readonly browser?: Readonly<Record<string, string>>
   readonly dependencies?: Readonly<Record<string, string>>
   readonly optionalDependencies?: Readonly<Record<string, string>>
   readonly peerDependencies?: Readonly<Record<string, string>>
@@ -111,7 +112,9 @@ t.test('packages have provenance, and nothing of tests and benchmarks', async (t
       )
     }
   }
-  t.same(Object.keys(manifestOf(packed('@warpdex/client')).dependencies ?? {}), ['ws'])
+  const client = manifestOf(packed('@warpdex/client'))
+  t.same(Object.keys(client.dependencies ?? {}), ['ws'])
+  t.same(client.browser, manifestOf(packed('warpdex')).browser)
   t.same(Object.keys(manifestOf(packed('warpdex')).peerDependencies ?? {}), Object.keys(OPTIONAL_PACKAGES))
 })
 

@@ -90,7 +90,7 @@ t.test('foreign and damaged directories are refused and left as they are', async
     ],
     [
       'a newer format',
-      /has data format 3; this program reads format 2/,
+      /has data format 3, of a later release; this program reads format 2, so use the version that wrote it/,
       (d) => {
         cpSync(sound, d, { recursive: true })
         writeFileSync(join(d, 'warpdex.format'), 'warpdex data, format 3\n')
@@ -98,7 +98,7 @@ t.test('foreign and damaged directories are refused and left as they are', async
     ],
     [
       'the format before',
-      /has data format 1; .* use the version that wrote it, or name an empty directory and load the data anew/,
+      /has data format 1, of an earlier release; .* use the version that wrote it, or name an empty directory and load the data anew/,
       (d) => {
         cpSync(sound, d, { recursive: true })
         writeFileSync(join(d, 'warpdex.format'), 'warpdex data, format 1\n')
