@@ -60,3 +60,13 @@ t.test('every limit is in its document, every setting in that of operations', as
   for (const name of Object.keys(LIMITS)) t.ok(limits.includes(`\`${name}\``), name)
   for (const name of Object.keys(SETTINGS)) t.ok(operations.includes(`\`--${flagName(name)}\``), name)
 })
+
+t.test('documents stay short', async (t) => {
+  const words = (path: string) => texts.get(path)!.trim().split(/\s+/).length
+  t.ok(words('README.md') <= 900)
+  t.ok(words('ARCHITECTURE.md') <= 3500)
+  const inAll = documents
+    .filter((path) => path.startsWith('docs/'))
+    .reduce((sum, path) => sum + words(path), 0)
+  t.ok(inAll <= 22_000, `${inAll} words`)
+})
