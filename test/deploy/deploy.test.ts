@@ -133,7 +133,7 @@ t.test('files that others name are there', async (t) => {
   const mounted = [...compose.matchAll(/- \.\/([^:\s]+):/g)].map(([, path]) => path!)
   t.ok(mounted.length >= 3)
   for (const path of mounted) t.ok(existsSync(join(FOLDER, path)), path)
-  for (const folder of ['base', 'gpu'].map((name) => join(FOLDER, 'kubernetes', name))) {
+  for (const folder of ['base', 'gpu', 'tls'].map((name) => join(FOLDER, 'kubernetes', name))) {
     const listed = [...read(join(folder, 'kustomization.yaml')).matchAll(/[\w./-]+\.yaml/g)].map(
       ([path]) => path,
     )
