@@ -4,6 +4,7 @@ import { History } from './history.js'
 import type { Log } from './log.js'
 import { Meters } from './meters.js'
 import { SlowLog } from './slow-log.js'
+import { registeredTracer, traceRequest } from './traces.js'
 
 /** Something that went wrong without a request to answer. */
 export interface Notice {
@@ -24,6 +25,8 @@ export class Monitor implements RequestObserver {
   readonly meters: Meters
   readonly history: History
   readonly slowLog: SlowLog
+  /** Decided once: without one nobody describes a request that is not slow. */
+  readonly #tracer = registeredTracer()
   /** The name of the index with a handle, where there is one; set by whoever knows. */
   nameOf: (handle: number) => string | undefined = () => undefined
   readonly #notices: Notice[] = []
@@ -43,13 +46,16 @@ export class Monitor implements RequestObserver {
     return this.#notices
   }
 
+  /** Traces have every request. */
   get threshold(): number {
-    return this.slowLog.threshold
+    return this.#tracer === undefined ? this.slowLog.threshold : -1
   }
 
-  answered({ handles, names, ...request }: AnsweredRequest): void {
+  answered({ handles, names, ...described }: AnsweredRequest): void {
     const indexes = handles.map((handle) => this.nameOf(handle) ?? `index with handle ${handle}`)
-    this.slowLog.add({ ...request, names: [...names, ...indexes] })
+    const request = { ...described, names: [...names, ...indexes] }
+    this.slowLog.add(request)
+    if (this.#tracer !== undefined) traceRequest(this.#tracer, request)
   }
 
   /** @param fields of the line in the log */
