@@ -8,6 +8,7 @@ const results = readdirSync('bench/results').map((name) => join('bench/results',
 const documents = [
   '.',
   'clients/load-test',
+  'bench/papers',
   'clients/level',
   'clients/python',
   'clients/sdk',
