@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import unittest
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -56,6 +58,28 @@ class Relations(WithServer):
             [one["name"] for one in self.relation.definition()["columns"]], list(COLUMNS)
         )
         self.assertIn(self.name, [one["name"] for one in self.client.list_relations()])
+
+    def test_sql(self) -> None:
+        self.relation.append(ROWS)
+        table = f'"{self.name}"'
+        select = f"select id from {table} where city = ? and big > ? order by id"
+        self.assertEqual(self.client.sql(select, ["Łódź", -(2**63)]).rows(), [{"id": 1}, {"id": 4}])
+        select = f"select count(*) as n from {table} where price < $most and $on = date '2024-02-29'"
+        values = {"most": Decimal("0.5"), "on": date(2024, 2, 29)}
+        self.assertEqual(self.client.sql(select, values).columns()["n"].tolist(), [2])
+        moment = datetime(2024, 2, 29, 13, tzinfo=timezone(timedelta(hours=1)))
+        select = f"select id from {table} where $1 = timestamp '2024-02-29 12:00:00' and price < $2"
+        self.assertEqual(self.client.sql(select, (moment, np.float32(0))).rows(), [{"id": 3}])
+        self.assertIn("op", self.client.explain_sql(f"select id from {table}"))
+        for text, values, wrong in [
+            (f"select ide from {table}", [], "ide"),
+            (select, [1], ""),
+            (select, {"a": object()}, r"parameter \$a must be"),
+            (select, "ab", "a list of parameters"),
+            (7, [], "text of a SELECT"),
+        ]:
+            with self.assertRaisesRegex(WarpdexError, wrong):
+                self.client.sql(text, values).rows()
 
     def test_rows_are_changed(self) -> None:
         self.relation.append({"id": np.arange(100), "city": ["a"] * 100})

@@ -159,6 +159,8 @@ class Client(Blocking, Closing):
     calibration = blocking(aio.Client.calibration)
     query = standing(aio.Client.query, QueryResult)
     explain_query = blocking(aio.Client.explain_query)
+    sql = standing(aio.Client.sql, QueryResult)
+    explain_sql = blocking(aio.Client.explain_sql)
 
     @property
     def server(self) -> Mapping[str, Any]:

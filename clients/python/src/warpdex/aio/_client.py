@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from .._closing import AsyncClosing
+from .._queries import pack_query
+from .._sql import SqlValues, pack_sql
 from ..errors import bad_request
 from ._atomic_write import BatchPart, PartResult, write_parts
 from ._connection import Connection, ConnectOptions
 from ._index import Index
 from ._index_calls import IndexCalls, request_in_turn
 from ._relation import Relation
-from ._result import QueryResult, Tree, ask_query
+from ._result import QueryResult, Question, Tree, ask_query
 from ._snapshot import Snapshot
 
 
@@ -210,22 +213,40 @@ class Client(AsyncClosing):
         A query over relations: a tree as docs/queries.md describes it. Nothing is sent before its result is read; the deadline is that of
         each batch.
         """
-        return QueryResult(self._connection, query, deadline)
+        return QueryResult(self._connection, partial(pack_query, query), deadline)
+
+    def sql(
+        self, text: str, parameters: SqlValues = (), *, deadline: float | None = None
+    ) -> QueryResult:
+        """
+        A SELECT over relations, as docs/queries.md describes it. `parameters` are values for `?` or `$1` in their order, or for `$name` by names.
+        Raises `BAD_REQUEST` with the place in the text, when its result is read.
+        """
+        return QueryResult(self._connection, partial(pack_sql, text, parameters), deadline)
 
     async def explain_query(
         self, query: Tree, *, deadline: float | None = None
     ) -> Mapping[str, Any]:
         """Carries a query out, and says what each of its operators did. Its rows are dropped."""
-        until = self._connection.until(deadline)
-        fields, _ = await ask_query(self._connection, query, {"explain": True}, until)
-        explanation: Mapping[str, Any] = fields["explanation"]
-        return explanation
+        return await self._explain(partial(pack_query, query), deadline)
+
+    async def explain_sql(
+        self, text: str, parameters: SqlValues = (), *, deadline: float | None = None
+    ) -> Mapping[str, Any]:
+        """As `explain_query`, of a statement."""
+        return await self._explain(partial(pack_sql, text, parameters), deadline)
 
     async def close(self, *, now: bool = False) -> None:
         """Closes the client, after all calls are answered that were made before; with `now` they fail with `CANCELLED`."""
         for calls in self._calls.values():
             calls.lane.flush()
         await self._connection.close(now)
+
+    async def _explain(self, question: Question, deadline: float | None) -> Mapping[str, Any]:
+        until = self._connection.until(deadline)
+        fields, _ = await ask_query(self._connection, question, {"explain": True}, until)
+        explanation: Mapping[str, Any] = fields["explanation"]
+        return explanation
 
     async def _move(
         self, op: str, name: str, field: str, other: str, deadline: float | None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from .._columns import Array
 from .._frames import WireColumn, encode_control
 from .._optional import frame_of, table_of
-from .._queries import batch_of, pack_query
+from .._queries import batch_of
 from .._relations import Cells, join_cells
 from .._rows import ColumnBatch
 from ..errors import WarpdexError
@@ -17,11 +17,14 @@ from ._connection import Connection
 #: A query as docs/queries.md describes it. Constants of `in` may be a list, a set or an array in the place of constants one by one.
 Tree = Mapping[str, Any]
 
+#: Makes the fields and sections of what is asked.
+Question = Callable[[], tuple[dict[str, Any], dict[str, WireColumn]]]
+
 
 async def ask_query(
-    connection: Connection, query: Tree, fields: Mapping[str, Any], until: float | None
+    connection: Connection, question: Question, fields: Mapping[str, Any], until: float | None
 ) -> tuple[Mapping[str, Any], Mapping[str, WireColumn]]:
-    own, sections = pack_query(query)
+    own, sections = question()
     return await connection.request("query", {**own, **fields}, until, sections)
 
 
@@ -32,15 +35,15 @@ class QueryResult:
     result up that is not read on for half a minute. The deadline is that of each batch.
     """
 
-    def __init__(self, connection: Connection, query: Tree, deadline: float | None) -> None:
+    def __init__(self, connection: Connection, question: Question, deadline: float | None) -> None:
         self._connection = connection
-        self._query = query
+        self._question = question
         self._deadline = deadline
 
     async def __aiter__(self) -> AsyncIterator[ColumnBatch]:
         connection = self._connection
         fields, sections = await ask_query(
-            connection, self._query, {}, connection.until(self._deadline)
+            connection, self._question, {}, connection.until(self._deadline)
         )
         cursor, batch = fields.get("cursor"), fields.get("batch")
         more = cursor is not None
@@ -81,7 +84,7 @@ class QueryResult:
             {"name": name} if seconds is None else {"name": name, "seconds": seconds}
         )
         until = self._connection.until(self._deadline)
-        fields, _ = await ask_query(self._connection, self._query, {"keep": keep}, until)
+        fields, _ = await ask_query(self._connection, self._question, {"keep": keep}, until)
         kept: Mapping[str, Any] = fields["kept"]
         return kept
 
