@@ -8,7 +8,7 @@ import type { Table } from '../query/table.js'
 import { learnFacts } from './column-facts.js'
 import { type PackedKey, packKeys } from './packed-keys.js'
 import { type RowOrder, sortKeys } from './row-order.js'
-import { ascending, neighbourOrder, type RowsOrder } from './sortedness.js'
+import { ascending, neighbourOrder, type RowsOrder, tellingColumns } from './sortedness.js'
 
 /** Rows in an order in which equal ones are neighbours. */
 export interface RowGroups {
@@ -40,7 +40,8 @@ export class GroupStarts {
   async find(work: DeviceWork, table: Table): Promise<RowGroups> {
     const { rows } = table
     const known = await learntOrder(work, table)
-    const firstsBy = { by: known?.by ?? table.columns.map((_, i) => ascending(i)), unique: true }
+    const by = tellingColumns(work, table).map(ascending)
+    const firstsBy = { by: known?.by ?? by, unique: true }
     const { primitives } = work.kernels
     const recorded = { flags: work.words(rows), starts: work.words(rows), firstsBy }
     const { flags, starts } = recorded
@@ -49,7 +50,6 @@ export class GroupStarts {
       primitives.iota(work.recorder, starts, rows)
       return { ...recorded, order: undefined, count: rows, total: primitives.unbounded }
     }
-    const by = table.columns.map((_, column) => ascending(column))
     const keys = await packKeys(work, table, by)
     const sorted = known === undefined ? sortKeys(work, keys, rows) : undefined
     this.#mark(work, keys, sorted, rows, flags)

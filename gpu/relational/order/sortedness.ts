@@ -1,4 +1,5 @@
 import type { DeviceWork } from '../query/device-work.js'
+import type { RowNumbers } from '../query/fetch.js'
 import type { Table } from '../query/table.js'
 
 /** A column of a table that its rows are ordered by. */
@@ -43,6 +44,18 @@ export function neighbourOrder(work: DeviceWork, table: Table): RowsOrder | unde
   const facts = columns.map((column) => work.facts.of(column))
   const column = facts.findIndex(({ ascending, unique }) => ascending && (unique || columns.length === 1))
   return column < 0 ? undefined : { by: [ascending(column)], unique: facts[column]!.unique }
+}
+
+/**
+ * The columns of a table by which rows are equal in all of them: of those that are at the same rows of a relation one that has no value twice there tells what
+ * the others are.
+ */
+export function tellingColumns({ facts }: DeviceWork, { columns }: Table): readonly number[] {
+  const telling = new Map<RowNumbers | undefined, number>()
+  for (const [number, { source, rows }] of columns.entries()) {
+    if (!telling.has(rows) && facts.of({ source, rows: undefined }).unique) telling.set(rows, number)
+  }
+  return [...columns.keys()].filter((number) => (telling.get(columns[number]!.rows) ?? number) === number)
 }
 
 /**

@@ -31,6 +31,8 @@ const STATEMENTS = [
   'select sum(n), max(n) from (select ns, count(*) as n from r group by ns)',
   'select ns, count(distinct ni), sum(distinct ni) from r group by ns',
   'select count(distinct s) from r where b',
+  'select r.s, r.id, q.ns, r.nd, q.id, r.id + 1, count(*) from r join q on r.u = q.u group by all',
+  'select distinct q.s, q.id, q.ni, r.i from r left join q on r.u = q.u and q.b',
   'select any_value(s), min(id) from r where id = 7',
   'select nb, i % 2 = 0, avg(u), stddev(i), variance(g) from q group by all',
   'select round(c), round(e, 2), floor(g), ceil(c), u // 3, c / 3, i / u, g * 2, c::double, u::decimal(12, 2) from r',
