@@ -39,7 +39,7 @@ export function flag<const D extends string>(describe: D) {
 }
 
 /** The option of commands that do one thing. */
-export const JSON_OUTCOME = flag('What was done as one JSON object')
+export const JSON_OUTCOME = flag('The outcome as one JSON object')
 
 /** What an option `limit` says. @throws WarpdexError `BAD_REQUEST` */
 export function parseLimit(text: string): number {

@@ -8,7 +8,7 @@ export const RANGE_OPTIONS = {
   from: text('Smallest key'),
   to: text('Largest key'),
   prefix: {
-    ...text('What keys begin with: a text, or leading parts of a tuple as a JSON array'),
+    ...text('Common prefix of the keys: a text, or leading parts of a tuple as a JSON array'),
     conflicts: ['from', 'to'],
   },
 } as const

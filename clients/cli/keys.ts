@@ -12,8 +12,7 @@ export type AnyKey = Key<KeyType>
 export const KEY_FORMS = 'A number; a text (UTF-8) for string and bytes; a JSON array for tuples'
 
 /** What --hex does where keys and payloads are shown. */
-export const SHOWN_AS_HEX =
-  'Keys that are string or bytes are hex digits; show them and bytes as such, also if they are text'
+export const SHOWN_AS_HEX = 'Read and print string and bytes keys, and bytes payloads, as hex digits'
 
 /**
  * A key as people write it: a number, a text for strings and bytes, or a tuple as a JSON array.

@@ -39,7 +39,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<{ readonly add: Adds }>>> 
 }
 
 const EPILOGUE = `Exit codes: 0 done, 1 a key was not found (or was there already), 2 an error.
-Clients find the server by --url or WARPDEX_URL, and show it the token of WARPDEX_TOKEN or --token.`
+Clients take the server from --url or WARPDEX_URL, and the token from WARPDEX_TOKEN or --token.`
 
 const command = process.argv[2] ?? ''
 

@@ -21,10 +21,10 @@ export interface ServerAddress {
 /** The options that every command of a client has. */
 export const CLIENT_OPTIONS = {
   url: { type: 'string', describe: `Address of the server [$WARPDEX_URL or ${DEFAULT_URL}]` },
-  token: { type: 'string', describe: 'Token to show to the server [$WARPDEX_TOKEN]' },
+  token: { type: 'string', describe: 'Token for the server [$WARPDEX_TOKEN]' },
   ca: {
     type: 'string',
-    describe: "PEM file of certificates that vouch for the server's, at wss:// [$WARPDEX_CA]",
+    describe: 'PEM file of the certificate authority, for wss:// [$WARPDEX_CA]',
   },
 } as const
 

@@ -11,7 +11,7 @@ export const STORED = {
   payload: argument('A number for u32 and u64, JSON for json; else a text (UTF-8), or hex digits with --hex'),
 }
 
-export const STORED_AS_HEX = flag('The payload, and a key that is string or bytes, are hex digits')
+export const STORED_AS_HEX = flag('Read the payload, and a string or bytes key, as hex digits')
 
 const OUTCOMES: Readonly<Record<number, readonly [outcome: string, line: string]>> = {
   [ResultCode.inserted]: ['inserted', 'inserted'],

@@ -5,11 +5,11 @@ export const TRAVERSAL_OPTIONS = {
   strategy: {
     choices: STRATEGIES,
     requiresArg: true,
-    describe: 'How to go down the tree; the server chooses where it is not said',
+    describe: 'How to go down the tree; by default the server chooses',
   },
   resolution: {
     choices: RESOLUTIONS,
     requiresArg: true,
-    describe: "How partitions' results become one, for strategies that go down partitions",
+    describe: 'How results of partitions are combined, for strategies that use partitions',
   },
 } as const

@@ -24,38 +24,30 @@ const NOT_EMPTY: TextRule = { expected: 'a text that is not empty', isRight: (te
 
 /** The settings by name. Flags are `--kebab-case`, environment variables `WARPDEX_UPPER_CASE`, a file's keys as here. */
 const settings = {
-  directory: text('Folder that holds all data; made where it is missing', 'warpdex-data', NOT_EMPTY),
+  directory: text('Folder of all data; created if missing', 'warpdex-data', NOT_EMPTY),
   host: text('Address to listen on', '127.0.0.1', NOT_EMPTY),
   port: whole('Port to listen on; 0 takes a free one', 7070, 0, 65535),
-  listen: text(
-    'A Unix socket to listen on as well, unix:PATH; who may open it is for the modes of its folder to say',
-    '',
-    {
-      expected: 'empty, or unix: and the path of a socket of at most 100 bytes',
-      isRight: (path) => /^(unix:.+)?$/s.test(path) && Buffer.byteLength(path) <= 105,
-    },
-  ),
-  token: text('Token with all rights; best set by the environment or the file, since others see flags', '', {
+  listen: text('Also listen on a Unix socket, unix:PATH; the mode of its folder says who may open it', '', {
+    expected: 'empty, or unix: and the path of a socket of at most 100 bytes',
+    isRight: (path) => /^(unix:.+)?$/s.test(path) && Buffer.byteLength(path) <= 105,
+  }),
+  token: text('Token with all rights; better set as a variable or in the file, since others see flags', '', {
     expected: 'empty, or 1 to 512 printable ASCII characters without blanks',
     isRight: (token) => token === '' || isToken(token),
   }),
   tokens: text('JSON file with tokens and their rights; "warpdex token" makes its entries', ''),
-  allowUnauthenticated: flag('Listen on other addresses than this machine without a token'),
-  tlsCert: text('PEM file with the certificate, and those that vouch for it; the port speaks TLS only', ''),
+  allowUnauthenticated: flag('Listen on addresses that other machines can reach without a token'),
+  tlsCert: text('PEM file with the certificate and its chain; the port then speaks TLS only', ''),
   tlsKey: text('PEM file with the key of the certificate', ''),
-  adapter: choice<AdapterChoice>(
-    'Adapter to compute on: auto prefers a GPU and falls back to software',
+  adapter: choice<AdapterChoice>('Adapter: auto prefers a GPU and falls back to software', 'auto', [
     'auto',
-    ['auto', 'hardware', 'software'],
-  ),
-  snapshotLogBytes: bytes(
-    'Bytes of write log of an index after which a snapshot of it is taken',
-    256 * MIB,
-    MIB,
-  ),
+    'hardware',
+    'software',
+  ]),
+  snapshotLogBytes: bytes('Bytes of the log of an index after which a snapshot is due', 256 * MIB, MIB),
   feedBytes: zeroOr(
     bytes(
-      'Bytes of the newest log of each index that are kept for feeds of changes. 0 keeps what snapshots need only',
+      'Bytes of the newest log of each index that are kept for change feeds. 0 keeps only what snapshots need',
       0,
       MIB,
     ),
@@ -69,66 +61,62 @@ const settings = {
     ),
   ),
   queryMemory: bytes(
-    'Bytes of device memory that one query may take beside its relations',
+    'Bytes of device memory for one query, beside its relations',
     LIMITS.queryDeviceBytes,
     MIB,
   ),
   queryMemoryInAll: zeroOr(
     bytes(
-      "The same of all queries together, results that wait to be read included. 0 is twice that of one, or a quarter of this machine's memory where the adapter is software and that is less",
+      "The same for all queries and unread results together. 0 is twice that of one query, on the software adapter at most a quarter of the machine's memory",
       0,
       MIB,
     ),
   ),
   ioThreads: whole(
-    'Threads that listen beside that of the engine, one at most below Node 22.12; 0 does all in one',
+    'Threads for connections beside that of the engine, at most one before Node 22.12; 0 does everything in one thread',
     defaultIoThreads(),
     0,
     mostIoThreads(),
   ),
-  recalibrate: flag('Measure the costs of traversal strategies and selections anew even if they are on disk'),
+  recalibrate: flag('Measure the costs of traversals and selections again even if they are on disk'),
   maxConnections: whole('Clients at a time', LIMITS.connections, 1, 65_536),
   maxRequestsInFlight: whole(
-    'Unanswered requests of a client',
+    'Unanswered requests per client',
     LIMITS.requestsInFlight,
     1,
     LIMITS.writeIdsPerClient - 1,
   ),
   maxRequestsInAll: whole('Unanswered requests of all clients', LIMITS.requestsInAll, 1, 2 ** 24),
-  maxBytesInFlight: bytes('Bytes of requests of a client', LIMITS.bytesInFlight, MIB),
-  maxBytesInAll: bytes('Bytes of requests of all clients', LIMITS.bytesInAll, MIB),
-  maxReplyBytes: bytes(
-    'Bytes of replies that a client has not read',
-    LIMITS.replyBytesQueued,
-    LIMITS.frameBytes,
-  ),
+  maxBytesInFlight: bytes('Bytes of unanswered requests per client', LIMITS.bytesInFlight, MIB),
+  maxBytesInAll: bytes('Bytes of unanswered requests of all clients', LIMITS.bytesInAll, MIB),
+  maxReplyBytes: bytes('Bytes of unread replies per client', LIMITS.replyBytesQueued, LIMITS.frameBytes),
   maxReplyBytesInAll: bytes(
-    'Bytes of replies that all clients have not read',
+    'Bytes of unread replies of all clients',
     LIMITS.replyBytesInAll,
     LIMITS.frameBytes,
   ),
-  handshakeSeconds: whole('Seconds for the opening of a connection', LIMITS.handshakeSeconds, 1, DAY_SECONDS),
-  pingSeconds: whole('Seconds of silence before a client is asked', LIMITS.pingSeconds, 1, DAY_SECONDS),
+  handshakeSeconds: whole('Seconds to open a connection', LIMITS.handshakeSeconds, 1, DAY_SECONDS),
+  pingSeconds: whole('Seconds of silence before a client is pinged', LIMITS.pingSeconds, 1, DAY_SECONDS),
   stallSeconds: whole(
-    'Seconds for which a client may neither read nor send on',
+    'Seconds for which a client may stop reading or sending',
     LIMITS.stallSeconds,
     1,
     DAY_SECONDS,
   ),
-  shutdownSeconds: whole('Seconds that a stop may take', LIMITS.shutdownSeconds, 1, DAY_SECONDS),
+  shutdownSeconds: whole('Seconds for a stop', LIMITS.shutdownSeconds, 1, DAY_SECONDS),
   slowMilliseconds: whole(
-    'Milliseconds from which on a request is kept in the slow log. 0 keeps none',
+    'Milliseconds after which a request is kept in the slow log. 0 keeps none',
     100,
     0,
     3_600_000,
   ),
-  logLevel: choice<LogLevel>('Least level of what is logged on standard error', 'info', LOG_LEVELS),
+  logLevel: choice<LogLevel>('Lowest level that is logged, on standard error', 'info', LOG_LEVELS),
   logFormat: choice<LogFormat>(
-    'Form of the log: lines for people, or a JSON object a line',
+    'Format of the log: lines for people, or one JSON object per line',
     'text',
     LOG_FORMATS,
   ),
-  backupDirectory: text('Folder in which clients may have backups made; empty lets them make none', ''),
+  backupDirectory: text('Folder for backups that clients ask for; empty allows none', ''),
 }
 
 /** Everything that a user decides about a server. */

@@ -11,7 +11,7 @@ const POLL_MS = 1000
 
 export const add = command({
   usage: 'backup [destination]',
-  about: 'Make a backup: of a running server, or with --directory of a stopped one',
+  about: 'Back up a running server, or with --directory a stopped one',
   positionals: {
     destination: {
       type: 'string',
@@ -21,14 +21,14 @@ export const add = command({
   },
   options: {
     ...CLIENT_OPTIONS,
-    directory: text('Data directory of a server that does not run'),
+    directory: text('Data directory of a stopped server'),
     json: JSON_OUTCOME,
   },
   examples: [
     ['$0 backup monday', 'on the host of a server that was started with --backup-directory'],
     ['$0 backup /backups/monday --directory warpdex-data', 'of a server that is stopped'],
   ],
-  epilogue: 'Bring a backup back with "warpdex restore"; check one with "warpdex verify".',
+  epilogue: 'Restore a backup with "warpdex restore"; check one with "warpdex verify".',
   async run(options) {
     const { destination, directory, json } = options
     if (directory === undefined) {

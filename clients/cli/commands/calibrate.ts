@@ -5,10 +5,10 @@ import { asJson, grouped, printLines, table } from '../output.js'
 
 export const add = clientCommand({
   usage: 'calibrate',
-  about: "Print what the server's adapter was measured to take, which plans are chosen by",
+  about: "Print the costs that were measured on the server's adapter, by which plans are chosen",
   options: {
     again: flag('Measure anew, which takes seconds; needs the right "snapshot" on all indexes'),
-    json: flag('All of it as one JSON object'),
+    json: flag('Everything as one JSON object'),
   },
   examples: [
     ['$0 calibrate', 'what is known of the adapter'],

@@ -5,16 +5,16 @@ import { printOutcome } from '../output.js'
 
 export const add = indexCommand({
   usage: 'clear <index>',
-  about: 'Delete all entries of a range of keys, as a whole',
+  about: 'Delete all entries of a range of keys at once',
   options: {
     ...RANGE_OPTIONS,
     all: flag('All entries of the index'),
-    hex: flag('Keys that are string or bytes are hex digits'),
+    hex: flag('Read string and bytes keys as hex digits'),
     json: JSON_OUTCOME,
   },
   examples: [
     ['$0 clear events --to 1700000000', 'what is older than that'],
-    [`$0 clear sales --prefix '[7]'`, 'tuples that begin alike'],
+    [`$0 clear sales --prefix '[7]'`, 'tuples with a common prefix'],
     ['$0 clear scratch --all', 'everything; drop removes the index too'],
   ],
   check({ from, to, prefix, all }) {

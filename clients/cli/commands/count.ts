@@ -7,12 +7,12 @@ export const add = indexCommand({
   about: 'Count the entries of a range of keys',
   options: {
     ...RANGE_OPTIONS,
-    hex: flag('Keys that are string or bytes are hex digits'),
+    hex: flag('Read string and bytes keys as hex digits'),
     json: JSON_OUTCOME,
   },
   examples: [
-    ['$0 count population --from 1000000', 'how many have a million at least'],
-    ['$0 count pages --prefix example.org/', 'keys that begin alike'],
+    ['$0 count population --from 1000000', 'keys of at least a million'],
+    ['$0 count pages --prefix example.org/', 'keys with a common prefix'],
   ],
   async run(index, definition, { hex, json, ...texts }) {
     const [count] = await index.countRanges([parseRange(texts, definition, hex)])

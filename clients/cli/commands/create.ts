@@ -15,17 +15,17 @@ const OPTIONS = {
   key: text(`Type of the keys: ${SCALAR_KEY_TYPES.join(', ')}, or a tuple of 2 to 8 of them`),
   payload: text('Kind of the payloads: u32, u64, fixed(n) with n bytes from 1 to 64, or bytes'),
   relation: {
-    ...text('Instead of --key and --payload: the relation whose rows it finds by values'),
+    ...text('Instead of --key and --payload: the relation to index'),
     implies: 'columns',
     conflicts: ['key', 'payload'],
   },
   columns: {
-    ...text('Columns of the relation that have these values, such as city,street'),
+    ...text('Columns of the relation to index, such as city,street'),
     implies: 'relation',
   },
-  unique: flag('At most one payload a key'),
+  unique: flag('At most one payload per key'),
   json: JSON_OUTCOME,
-  ttl: text('Seconds after which entries expire of whose writes none says when; 0: those stay'),
+  ttl: text('Seconds until entries expire, unless their write says otherwise; 0 keeps those'),
   structure: {
     choices: STRUCTURES,
     requiresArg: true,
@@ -46,8 +46,8 @@ const OPTIONS = {
   'partition-levels': text(
     `Levels of a partition, which strategies other than sequential need: 1 to ${LIMITS.partitionLevels}, auto, or none`,
   ),
-  linked: flag('Link keys in their order: faster scans for 8 bytes a key and slightly slower writes'),
-  'if-not-exists': flag('An equal index that is there already is right'),
+  linked: flag('Link keys in order: faster scans for 8 bytes per key and slightly slower writes'),
+  'if-not-exists': flag('Succeed if an equal index exists'),
 } as const
 
 export const add = command({
@@ -61,7 +61,7 @@ export const add = command({
     ["$0 create sales --key 'tuple(u32,string)' --payload u64", 'keys of two parts'],
     ['$0 create urls --key string --payload u32 --structure prefix', 'for all strategies'],
     ["$0 create 'by city' --relation orders --columns city", 'rows of a relation'],
-    ['$0 create events --key u64 --payload u64 --linked', 'to be scanned often'],
+    ['$0 create events --key u64 --payload u64 --linked', 'for many scans'],
     ['$0 create sessions --key string --payload json --unique --ttl 3600', 'gone after an hour'],
     ["$0 create prints --key u64 --payload 'fixed(16)'", 'sixteen bytes beside each key'],
   ],

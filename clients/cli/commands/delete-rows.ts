@@ -14,7 +14,7 @@ export const add = clientCommand({
       'the row with id 7',
     ],
   ],
-  epilogue: 'docs/queries.md has the expressions; {"value": true} holds for all rows.',
+  epilogue: 'docs/queries.md describes expressions; {"value": true} matches all rows.',
   async run(client, { relation, where, json }) {
     const deleted = await client.relation(relation).deleteRows({
       where: new Value(parseExpression(where, 'where')),

@@ -11,7 +11,7 @@ export const add = indexCommand({
   positionals: { keys: argumentList('Keys to delete') },
   options: {
     payload: text('Delete only payloads that equal this one'),
-    hex: flag('The payload, and keys that are string or bytes, are hex digits'),
+    hex: flag('Read the payload, and string or bytes keys, as hex digits'),
     json: flag('One JSON object per key'),
   },
   examples: [

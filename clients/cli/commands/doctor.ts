@@ -4,7 +4,7 @@ import { asJson, printLines } from '../output.js'
 
 export const add = command({
   usage: 'doctor',
-  about: 'Look whether this machine has what a server needs, and say what is missing',
+  about: 'Check whether this machine has what a server needs',
   options: {
     directory: { type: 'string', default: 'warpdex-data', describe: 'Data directory to look at' },
     host: { type: 'string', default: '127.0.0.1', describe: 'Address that the server is to have' },
@@ -12,7 +12,7 @@ export const add = command({
     json: flag('All lines as JSON'),
   },
   examples: [['$0 doctor', 'before the first start, or when a server does not start']],
-  epilogue: 'Exit code 0, or 2 when something must be mended before a server can run.',
+  epilogue: 'Exit code 0, or 2 if something must be fixed before a server can run.',
   async run({ directory, host, port, json }) {
     const { examine } = await import('../../../src/doctor/doctor.js')
     const lines = await examine({ directory, host, port: Number(port) })

@@ -8,26 +8,26 @@ import { payloadAsJson, showPayload } from '../payloads.js'
 
 export const add = indexCommand({
   usage: 'entries <index>',
-  about: 'Print the entries of a range of keys, in their order',
+  about: 'Print the entries of a range of keys, in order',
   options: {
     ...RANGE_OPTIONS,
     reverse: flag('From the largest key down'),
-    limit: text('Entries at the most'),
+    limit: text('Most entries'),
     only: {
       choices: ['keys', 'payloads'],
       requiresArg: true,
-      describe: 'Leave the other half of each entry out, which is not sent then',
+      describe: 'Print and transfer only this half of each entry',
     },
-    json: flag('One JSON object an entry'),
+    json: flag('One JSON object per entry'),
     hex: flag(SHOWN_AS_HEX),
   },
   examples: [
     ['$0 entries population --reverse --limit 10', 'the ten largest: the key, a tab, the payload'],
     ['$0 entries population --from 1000000 --to 1100000', 'a range, both ends included'],
-    ['$0 entries readings --from=-1e5', 'keys that begin with - follow a ='],
-    ['$0 entries pages --prefix example.org/', 'keys that begin alike'],
-    [`$0 entries sales --prefix '[7]'`, 'tuples that begin alike'],
-    ['$0 entries pages --only keys', 'a key a line, as often as it has payloads'],
+    ['$0 entries readings --from=-1e5', 'write keys that begin with - after ='],
+    ['$0 entries pages --prefix example.org/', 'keys with a common prefix'],
+    [`$0 entries sales --prefix '[7]'`, 'tuples with a common prefix'],
+    ['$0 entries pages --only keys', 'one key per line, as often as it has payloads'],
     ['$0 entries old --hex | $0 import new - --hex', 'copies an index'],
   ],
   async run(index, definition, { reverse, only, hex, json, limit: most, ...texts }) {

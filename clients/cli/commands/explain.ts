@@ -7,7 +7,7 @@ import { asJson, printLines } from '../output.js'
 import { TRAVERSAL_OPTIONS } from '../traversal-options.js'
 
 export function add(cli: Argv): Argv {
-  return cli.command('explain', 'Say how a request would be carried out, and why', (command) =>
+  return cli.command('explain', 'Explain how a request would be carried out', (command) =>
     addExplainGet(command)
       .demandCommand(1, 'what to explain is missing: get')
       .example('$0 explain get cities 2988507', 'how the server looks the key up')
@@ -17,19 +17,19 @@ export function add(cli: Argv): Argv {
 
 const addExplainGet = indexCommand({
   usage: 'get <index> <keys..>',
-  about: 'Say how keys would be looked up, with the result tables of the first',
+  about: 'Explain how keys would be looked up, with the result tables of the first',
   positionals: { keys: argumentList('Keys to look up') },
   options: {
     ...TRAVERSAL_OPTIONS,
-    json: flag('All of it as one JSON object'),
-    hex: flag('Keys that are string or bytes are hex digits'),
+    json: flag('Everything as one JSON object'),
+    hex: flag('Read string and bytes keys as hex digits'),
   },
   examples: [
-    ['$0 explain get cities 2988507', 'the strategy, what others would take, and the tables'],
+    ['$0 explain get cities 2988507', 'the strategy, estimates of the others, and the tables'],
     ['$0 explain get cities 2988507 --strategy speculative --resolution reversed', 'this way'],
   ],
   epilogue:
-    'Tables have a row a partition; NULL is nothing. A payload may be of another key: it was a guess.',
+    'Tables have one row per partition; NULL is no result. A payload may belong to another key: it was a guess.',
   check: parseTraversal,
   async run(index, definition, { keys: texts, strategy, resolution, json, hex }) {
     const keys = texts.map((key) => parseKey(key, definition, hex))

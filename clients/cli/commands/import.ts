@@ -31,30 +31,30 @@ const POSITIONALS = {
 const OPTIONS = {
   ...CLIENT_OPTIONS,
   relation: {
-    ...text('Relation to append the rows of the file to: CSV with a head line, NDJSON, Parquet or Arrow'),
+    ...text('Relation to append the rows of the file to: CSV with a header line, NDJSON, Parquet or Arrow'),
     conflicts: OF_INDEXES,
   },
   columns: {
-    ...text('Columns whose types are not to be inferred, such as id:u32,city:string?'),
+    ...text('Types of columns instead of inferred ones, such as id:u32,city:string?'),
     implies: 'relation',
   },
   format: {
     choices: FILE_FORMATS,
-    describe: 'What a file with columns is [told by the end of its name; with --key-column csv]',
+    describe: 'Format of a file with columns [by the extension; with --key-column csv]',
   },
   separator: text(
-    'What stands between key and payload: tab, comma or any text [the first tab or comma of a line; a tab where keys are no numbers]',
+    'Separator of key and payload: a tab, a comma or any text [the first tab or comma of a line; a tab if keys are not numbers]',
   ),
-  'key-column': { ...text('Column with the keys, of a file with named columns'), implies: 'payload-column' },
-  'payload-column': { ...text('That with the payloads'), implies: 'key-column' },
+  'key-column': { ...text('Column with the keys, if the file has named columns'), implies: 'payload-column' },
+  'payload-column': { ...text('Column with the payloads'), implies: 'key-column' },
   'if-exists': {
     choices: ['add', 'keep', 'replace'],
-    describe: 'What becomes of a payload whose key is there already [add]',
+    describe: 'What to do with a payload whose key exists [add]',
   },
   // Without a default, which would count as given beside --relation.
   hex: {
     type: 'boolean',
-    describe: 'Payloads of bytes and fixed(n), and keys that are string or bytes, are hex digits',
+    describe: 'Read payloads of bytes and fixed(n), and string or bytes keys, as hex digits',
   },
   'skip-bad': flag('Skip lines that cannot be read'),
   json: JSON_OUTCOME,
@@ -69,12 +69,11 @@ export const add = command({
   options: OPTIONS,
   examples: [
     ['$0 import cities cities.tsv', 'a key, a tab or comma, and the payload to the end of the line'],
-    ['$0 import prices prices.csv --key-column id --payload-column cents', 'CSV with a head line'],
+    ['$0 import prices prices.csv --key-column id --payload-column cents', 'CSV with a header line'],
     ['zcat big.tsv.gz | $0 import big -', 'from standard input'],
-    ['$0 import orders.csv --relation orders', 'rows of a relation, which is made if need be'],
+    ['$0 import orders.csv --relation orders', 'rows of a relation, which is created if missing'],
   ],
-  epilogue:
-    'Lines are stored by a bulk load: in their order and in large chunks; what was stored before an error, or Ctrl-C, stays.',
+  epilogue: 'Lines are stored in order and in large chunks; what was stored before an error or Ctrl-C stays.',
   run: (options) =>
     untilSignal((signal) => {
       const { relation } = options

@@ -3,7 +3,7 @@ import { STORED, STORED_AS_HEX, store } from '../storing.js'
 
 export const add = indexCommand({
   usage: 'insert <index> <key> <payload>',
-  about: 'Add a payload to those that a key has',
+  about: 'Add a payload to a key',
   positionals: STORED,
   options: {
     'if-exists': {
@@ -15,8 +15,11 @@ export const add = indexCommand({
     json: JSON_OUTCOME,
   },
   examples: [
-    ['$0 insert population 1000000 17', 'behind the others of the key; in a unique index only to a new key'],
-    ['$0 insert population 1000000 17 --if-exists keep', 'only to a new key'],
+    [
+      '$0 insert population 1000000 17',
+      'after the other payloads of the key; in a unique index only for a new key',
+    ],
+    ['$0 insert population 1000000 17 --if-exists keep', 'only for a new key'],
   ],
   epilogue: 'Exit code 1 if the key was there and the index is unique, or --if-exists keep.',
   run: (index, definition, { ifExists, ...given }) =>

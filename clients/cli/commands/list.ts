@@ -5,7 +5,7 @@ import { asJson, printLines, table } from '../output.js'
 export const add = clientCommand({
   usage: 'list',
   about: 'List the indexes',
-  options: { json: flag('One JSON object an index') },
+  options: { json: flag('One JSON object per index') },
   examples: [['$0 list', 'names, key types and payload kinds']],
   async run(client, { json }) {
     const indexes = await client.listIndexes()

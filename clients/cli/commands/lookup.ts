@@ -11,23 +11,23 @@ import { withFile } from '../standard-input.js'
 
 export const add = command({
   usage: 'lookup <file>',
-  about: 'Add to the rows of a file what an index has for them',
-  positionals: { file: argument('CSV with a head line, TSV, NDJSON or Parquet; - for standard input') },
+  about: 'Add the payloads of an index to the rows of a file',
+  positionals: { file: argument('CSV with a header line, TSV, NDJSON or Parquet; - for standard input') },
   options: {
     ...CLIENT_OPTIONS,
     index: { ...text('Name of the index'), demandOption: true },
     key: { ...text('Column of the file with the keys'), demandOption: true },
     as: { ...text('Name of the column that is added [payload]') },
-    'file-format': { choices: FILE_FORMATS, describe: 'What the file is [told by the end of its name]' },
+    'file-format': { choices: FILE_FORMATS, describe: 'What the file is [by the extension]' },
     ...ROW_OPTIONS,
-    hex: flag('Payloads of bytes, and keys that are string or bytes, are hex digits'),
+    hex: flag('Read string and bytes keys, and print bytes payloads, as hex digits'),
   },
   examples: [
-    ['$0 lookup events.csv --index cities --key city_id', 'the rows with a column more'],
+    ['$0 lookup events.csv --index cities --key city_id', 'the rows with one more column'],
     ['$0 lookup events.parquet --index prices --key id --as cents --output priced.parquet', 'into a file'],
   ],
   epilogue:
-    'A row whose key is missing or not found gets no payload, one with several the first. Where neither --format nor --output says otherwise, CSV stays CSV in a pipe.',
+    'A row whose key is missing or not found gets no payload; a key with several payloads gives the first. Where neither --format nor --output says otherwise, CSV stays CSV in a pipe.',
   run: (options) =>
     untilSignal((signal) =>
       withIndex(options, (index, definition) => {

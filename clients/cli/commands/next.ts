@@ -9,14 +9,16 @@ import { TRAVERSAL_OPTIONS } from '../traversal-options.js'
 
 export const add = indexCommand({
   usage: 'next <index> <key>',
-  about: 'Print the entry that follows a key, or one of its payloads',
+  about: 'Print the entry after a key, or after one of its payloads',
   positionals: { key: argument('Key to go on from, whether it is there or not') },
   options: {
     ...TRAVERSAL_OPTIONS,
-    sequence: text('Sequence number of the payload to go on from; without it behind all of the key'),
-    reverse: flag('What comes before, in the place of what follows'),
-    steps: { ...text('Entries at the most, a request each'), default: '1' },
-    json: flag('One JSON object an entry'),
+    sequence: text(
+      'Sequence number of the payload to continue from; by default after all payloads of the key',
+    ),
+    reverse: flag('The entry before instead of the entry after'),
+    steps: { ...text('Most entries, with one request each'), default: '1' },
+    json: flag('One JSON object per entry'),
     hex: flag(SHOWN_AS_HEX),
   },
   examples: [

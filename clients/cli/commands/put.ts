@@ -3,7 +3,7 @@ import { STORED, STORED_AS_HEX, store } from '../storing.js'
 
 export const add = indexCommand({
   usage: 'put <index> <key> <payload>',
-  about: 'Store a payload in the place of all that a key has',
+  about: 'Store a payload, replacing all that the key has',
   positionals: STORED,
   options: { hex: STORED_AS_HEX, json: JSON_OUTCOME },
   examples: [

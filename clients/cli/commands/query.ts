@@ -9,13 +9,13 @@ import { ROW_OPTIONS, rowFormat, writeRows } from '../rows/row-output.js'
 
 export const add = clientCommand({
   usage: 'query <file>',
-  about: 'Ask for rows of relations',
+  about: 'Query relations',
   positionals: { file: argument('JSON file with the tree of operators; - for standard input') },
   options: {
     // Without a default, which would count as given beside --keep.
-    explain: { type: 'boolean', describe: 'Say what each operator did instead' },
+    explain: { type: 'boolean', describe: 'Say what each operator did instead of printing rows' },
     keep: {
-      ...text('Keep the rows on the server as a relation of that name instead'),
+      ...text('Keep the rows on the server as a relation of that name instead of printing them'),
       conflicts: 'explain',
     },
     'keep-seconds': {
@@ -25,15 +25,15 @@ export const add = clientCommand({
       describe: 'Seconds for which it stays after its last use; 600 by default',
     },
     ...ROW_OPTIONS,
-    json: flag('A JSON object per row, or one of the explanation or of what was kept'),
+    json: flag('One JSON object per row, or one for the explanation or the kept result'),
   },
   examples: [
-    ['$0 query revenue.json', 'a table on a terminal, else a JSON object a row'],
-    ['$0 query revenue.json --output revenue.parquet', 'into a file; the end of its name tells the format'],
+    ['$0 query revenue.json', 'a table on a terminal, else one JSON object per row'],
+    ['$0 query revenue.json --output revenue.parquet', 'into a file; its extension gives the format'],
     ['$0 query revenue.json --explain', 'rows, bytes and time of each operator'],
     ['$0 query revenue.json --keep revenue', 'for other queries to read'],
   ],
-  epilogue: 'docs/queries.md has the operators.',
+  epilogue: 'docs/queries.md describes the operators.',
   async run(client, { file, explain, keep, keepSeconds, json, format, output }) {
     const query = new Query(readTree(file))
     if (explain === true) {

@@ -6,7 +6,7 @@ export const add = clientCommand({
   usage: 'relations [relation]',
   about: 'List the relations, or print all figures of one',
   positionals: { relation: { type: 'string', describe: 'Name of a relation' } },
-  options: { json: flag('One JSON object a relation') },
+  options: { json: flag('One JSON object per relation') },
   examples: [['$0 relations', 'names, columns, rows and memory']],
   async run(client, { relation, json }) {
     if (relation !== undefined) {

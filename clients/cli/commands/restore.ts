@@ -4,7 +4,7 @@ import { bytesProgress } from '../progress.js'
 
 export const add = command({
   usage: 'restore <source> <directory>',
-  about: 'Make a data directory from a backup, after a check of all that is in it',
+  about: 'Check a backup completely, and make a data directory from it',
   positionals: {
     source: argument('Folder of the backup'),
     directory: argument('Data directory to make: missing, or empty; data that is there is never replaced'),

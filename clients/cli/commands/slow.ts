@@ -11,12 +11,12 @@ export const add = clientCommand({
   about:
     'Print the last requests that took longer than --slow-milliseconds of the server, the latest one last',
   options: {
-    json: flag('A JSON object a request'),
-    follow: flag('Go on with those that come, until it is interrupted'),
+    json: flag('One JSON object per request'),
+    follow: flag('Continue with new ones until interrupted'),
   },
   examples: [
     ['$0 slow', 'what was slow'],
-    ['$0 slow --follow --json', 'what was slow and what will be, for a program'],
+    ['$0 slow --follow --json', 'past and future slow requests, for a program'],
   ],
   async run(client, { json, follow }) {
     const { threshold, requests } = await client.slowRequests()

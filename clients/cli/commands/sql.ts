@@ -10,24 +10,24 @@ const EXPLAIN = /^\s*explain\s/i
 
 export const add = clientCommand({
   usage: 'sql [statement] [values..]',
-  about: 'Ask for rows of relations in SQL',
+  about: 'Query relations in SQL',
   positionals: {
     statement: { type: 'string', describe: 'A SELECT, or EXPLAIN of one' },
     values: { type: 'string', array: true, default: [], describe: 'Values for ? or $1, $2, …' },
   },
   options: {
-    file: text('The statement is in this file; - for standard input'),
+    file: text('File with the statement; - for standard input'),
     parameters: text('Values for $name as a JSON object, or for ? as a list'),
-    explain: { type: 'boolean', describe: 'Say what each operator did instead' },
+    explain: { type: 'boolean', describe: 'Say what each operator did instead of printing rows' },
     ...ROW_OPTIONS,
-    json: flag('A JSON object per row, or one of the explanation'),
+    json: flag('One JSON object per row, or one for the explanation'),
   },
   examples: [
-    ["$0 sql 'select count(*) from orders'", 'a table on a terminal, else a JSON object a row'],
+    ["$0 sql 'select count(*) from orders'", 'a table on a terminal, else one JSON object per row'],
     ["$0 sql 'select * from orders where o_custkey = ?' 370", 'with a value'],
     ['$0 sql --file revenue.sql --output revenue.parquet', 'from a file, into a file'],
   ],
-  epilogue: 'docs/queries.md#sql says what there is. The server needs @duckdb/node-api.',
+  epilogue: 'docs/queries.md#sql says what is supported. The server needs @duckdb/node-api.',
   async run(client, { statement, values, file, parameters, explain, json, format, output }) {
     // Where the statement is in a file all others are values.
     const given = file === undefined || statement === undefined ? values : [statement, ...values]

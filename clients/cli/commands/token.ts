@@ -11,7 +11,7 @@ export const add = command({
   about: 'Make a token: the secret for a client, and the entry for the file of --tokens',
   positionals: { name: argument('Name that messages have for it') },
   options: {
-    index: { ...text('Names of indexes, in which * stands for any characters'), array: true },
+    index: { ...text('Names of indexes; * stands for any characters'), array: true },
     allow: text(`Rights on them, out of ${RIGHTS.join(',')}`),
     admin: flag('All rights on all indexes'),
     json: flag('Token and entry as JSON'),

@@ -5,7 +5,7 @@ import { grouped, printOutcome } from '../output.js'
 
 export const add = clientCommand({
   usage: 'update-rows <relation>',
-  about: 'Give the rows of a relation that satisfy a condition other values',
+  about: 'Change values in the rows of a relation that satisfy a condition',
   positionals: { relation: argument('Name of the relation') },
   options: {
     where: jsonOption('The condition'),
@@ -18,7 +18,7 @@ export const add = clientCommand({
       'of the row with id 7',
     ],
   ],
-  epilogue: 'docs/queries.md has the expressions. New values are computed of the old ones.',
+  epilogue: 'docs/queries.md describes expressions. New values are computed from the old ones.',
   async run(client, { relation, where, set, json }) {
     const values = Object.entries(parseExpressions(set, 'set'))
     const { rows } = await client.relation(relation).updateRows({

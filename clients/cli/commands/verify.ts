@@ -9,7 +9,7 @@ export const add = command({
   positionals: {
     path: { type: 'string', default: 'warpdex-data', describe: 'Folder of the backup, or data directory' },
   },
-  options: { json: flag('What was found as JSON') },
+  options: { json: flag('The findings as JSON') },
   examples: [['$0 verify /backups/monday', 'before it is needed']],
   epilogue:
     'Nothing is changed. Exit code 0: sound; 1: something is damaged that is not needed; 2: something is lost.',

@@ -7,18 +7,18 @@ import { payloadAsJson } from '../payloads.js'
 
 export const add = indexCommand({
   usage: 'watch <index>',
-  about: 'Print what is written to an index, a JSON object a change, until it is interrupted',
+  about: 'Print changes of an index, one JSON object per change, until interrupted',
   options: {
     from: text(
       'Position that was printed with a change, to go on behind its batch; only what comes without it',
     ),
-    limit: text('Batches at the most'),
+    limit: text('Most batches'),
     hex: flag(SHOWN_AS_HEX),
-    json: flag('What it does in any case'),
+    json: flag('Always on: the output is JSON'),
   },
   examples: [
-    ['$0 watch population', 'what comes'],
-    ['$0 watch population --from 1.1.42', 'what came behind a batch, and what comes'],
+    ['$0 watch population', 'changes from now on'],
+    ['$0 watch population --from 1.1.42', 'changes after a batch, then new ones'],
   ],
   async run(index, definition, { from, limit: most, hex }) {
     let left = most === undefined ? Number.POSITIVE_INFINITY : parseLimit(most)

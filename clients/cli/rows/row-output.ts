@@ -29,7 +29,7 @@ export type RowFormat = (typeof ROW_FORMATS)[number]
 export const ROW_OPTIONS = {
   format: {
     choices: ROW_FORMATS,
-    describe: 'What rows are written as [told by the end of --output; a table on a terminal, else ndjson]',
+    describe: 'Format of the rows [by the extension of --output; a table on a terminal, else ndjson]',
   },
   output: text('File to write the rows to [standard output]'),
   json: flag('A JSON object per row, as --format ndjson'),

@@ -7,7 +7,7 @@ export function cellText({ type }: ResultVector, cell: Cell): string | null {
   return typeof cell === 'number' && type === 'f32' ? showNumber(cell, type) : String(cell)
 }
 
-/** CSV with a head line. A missing value is an empty cell, and an empty text one in quotes. */
+/** CSV with a header line. A missing value is an empty cell, and an empty text one in quotes. */
 export async function* csvText(batches: AsyncIterable<QueryBatch>): AsyncGenerator<string> {
   let isFirst = true
   for await (const { columns, length } of batches) {

@@ -49,7 +49,7 @@ function askForToken({ wasGiven }: TokenWanted): void {
   if (!wasGiven) return
   const hint = byId('sign-in-hint')
   hint.dataset.wrong = ''
-  setText(hint, 'That is not the token, or it may not read. Try again.')
+  setText(hint, 'That is not the token, or it lacks the right to read. Try again.')
 }
 
 byId('sign-in').addEventListener('submit', (event) => {

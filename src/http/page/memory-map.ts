@@ -32,7 +32,7 @@ const ROLES: Readonly<Record<string, Role>> = {
   links: { name: 'links', kind: 'order' },
   separators: { name: 'separators', kind: 'order' },
   removed: { name: 'removed tuples', kind: 'order' },
-  merge: { name: 'merge under way', kind: 'merge' },
+  merge: { name: 'merge in progress', kind: 'merge' },
   coming: { name: 'room for a merge', kind: 'merge' },
 }
 
@@ -119,7 +119,7 @@ function regionRows(body: HTMLElement): Keyed<RegionStats> {
 
 function awayText({ resident, hostBytes }: IndexStatus): string {
   return resident
-    ? 'It is empty and has no device memory.'
+    ? 'Empty; it has no device memory.'
     : `Paged out: ${bytes(hostBytes)} of host memory. It comes back when it is asked for.`
 }
 

@@ -83,24 +83,24 @@ function tilesOf({ history, traffic, server, indexes, unlisted }: ServerStatus):
   const failures = mean('failures')
   return [
     {
-      name: 'Keys a second',
+      name: 'Keys per second',
       text: amount(mean('items')),
       detail: sharedText(mean('smallReads'), mean('dispatches')),
     },
     {
-      name: 'Requests a second',
+      name: 'Requests per second',
       text: amount(mean('requests')),
-      detail: failures === 0 ? 'none failed' : `${amount(failures)} a second failed`,
+      detail: failures === 0 ? 'none failed' : `${amount(failures)} per second failed`,
     },
     {
       name: 'Reads, p99',
       text: time('readsP99'),
-      detail: last('readsP50') === 0 ? 'none lately' : `half within ${time('readsP50')}`,
+      detail: last('readsP50') === 0 ? 'none lately' : `p50 ${time('readsP50')}`,
     },
     {
       name: 'Writes, p99',
       text: time('writesP99'),
-      detail: last('writesP50') === 0 ? 'none lately' : `half within ${time('writesP50')}`,
+      detail: last('writesP50') === 0 ? 'none lately' : `p50 ${time('writesP50')}`,
     },
     {
       name: 'Device memory',
@@ -119,7 +119,7 @@ function tilesOf({ history, traffic, server, indexes, unlisted }: ServerStatus):
 }
 
 function sharedText(reads: number, dispatches: number): string {
-  return dispatches === 0 ? 'no small reads' : `${amount(reads / dispatches)} small reads a dispatch`
+  return dispatches === 0 ? 'no small reads' : `${amount(reads / dispatches)} small reads per dispatch`
 }
 
 function sum(values: readonly number[]): number {

@@ -24,9 +24,9 @@ const figure = (label: string, field: HistoryField): Line => ({ label, value: (a
 const time = (label: string, field: HistoryField): Line => ({ label, value: (at) => at(field) || null })
 
 const PLANS: readonly PlotPlan[] = [
-  { title: 'Keys a second', show: amount, lines: [figure('keys', 'items')] },
+  { title: 'Keys per second', show: amount, lines: [figure('keys', 'items')] },
   {
-    title: 'Requests a second',
+    title: 'Requests per second',
     show: amount,
     lines: [figure('all', 'requests'), figure('failed', 'failures')],
   },
@@ -43,13 +43,13 @@ const PLANS: readonly PlotPlan[] = [
     isLogarithmic: true,
   },
   {
-    title: 'Bytes a second',
+    title: 'Bytes per second',
     show: bytes,
     lines: [figure('in', 'bytesIn'), figure('out', 'bytesOut')],
     isBinary: true,
   },
   {
-    title: 'Small reads a dispatch',
+    title: 'Small reads per dispatch',
     show: amount,
     lines: [
       {

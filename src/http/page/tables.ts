@@ -8,8 +8,8 @@ type StageStatus = ServerStatus['stages'][number]
 
 const STAGE_NAMES: Readonly<Record<StageStatus['stage'], readonly [name: string, what: string]>> = {
   decode: ['decode', 'from the frame to the request'],
-  queue: ['wait for the turn', 'behind writes of the same index'],
-  coalesce: ['wait for company', 'small reads, until a dispatch is free'],
+  queue: ['queue', 'behind writes to the same index'],
+  coalesce: ['batching', 'small reads wait for a free dispatch'],
   device: ['device', 'from the call until the result is back'],
   log: ['log', 'until a batch of writes is synced'],
   reply: ['reply', 'from the result to the frame'],
