@@ -202,7 +202,7 @@ export function inputRows(input: RelationInput, definition: RelationDefinition):
   for (const [name, values] of columns) {
     if (!known.has(name)) throw unknownColumn(name, definition)
     if (Array.isArray(values) || isTypedArray(values)) continue
-    throw badRequest(`column ${JSON.stringify(name)} takes an array or a typed array of values, one a row`)
+    throw badRequest(`column ${JSON.stringify(name)} takes an array or a typed array of values, one per row`)
   }
   const [first] = columns
   if (first === undefined) return 0

@@ -222,7 +222,7 @@ function sequencesOf({ columns, count }: DataRequest): Column | undefined {
 /** The keys whose search is to be explained, one at least. */
 export function explainColumns(request: DataRequest, definition: IndexDefinition): Column {
   if (request.count > 0) return requestKeys(request, definition)
-  throw badRequest('explain needs a key at least; send those of the get that is to be explained')
+  throw badRequest('explain needs at least one key; send those of the get to explain')
 }
 
 /** The head counts what the columns have. */

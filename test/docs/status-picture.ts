@@ -8,7 +8,7 @@ import { launchBrowser } from '../src/http/browser.js'
 
 // `npm run status-picture`: takes the picture of the status page that README.md shows, from a server on the software adapter with some data and work.
 const PICTURE = join('docs', 'images', 'status-page.png')
-const SECONDS = 40
+const SECONDS = 220
 const KEYS = 200_000
 const BATCH = 4096
 

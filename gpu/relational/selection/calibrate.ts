@@ -1,3 +1,25 @@
+// What an adapter takes for the parts of a selection's plan (Sitaridi and Ross §4), each measured with the kernels that queries use, over columns of random
+// values. Plans are chosen by these costs (src/query/selection/cost-model.ts):
+//
+//   scan         a count over one column of 32-bit or 64-bit values
+//   r_k          a scan of k columns without branches, as a part of k scans of one (§3.1): less than 1 where loads hide each other's latency
+//   granule      the paper's w, how many rows are fetched together; fitted over scans of two columns, of which the second is read for 1/1024 to all of the rows
+//   branch       a curve: which part of a column is read behind a branch that a share of the rows takes; and a branch by itself, by how its time grows with the rows
+//   gather       a condition at row numbers of a list, whose rows lie two granules apart; and by itself, however few rows there are
+//   write        row numbers of 10, 50 and 90 % of the rows
+//   copy         a column of 32-bit values: no plan depends on it, `explain` compares operators with it
+//   predicates   an interval among several, a step of a search among many, a table of bits, a part of an expression
+//   matches      strings of 8 and of 24 bytes, which tells strings from their bytes; the long ones also behind a branch, and of few rows
+//   kernel       one kernel more over few rows; and a round trip, the time until the host knows a count
+//
+// The paper reads min(sel * w, 1) of a column behind a branch; if rows pass independently it is 1 - (1 - sel)^w. One w fits a GPU badly either way: a branch that
+// few rows take costs more, since subgroups wait for what one of their rows reads, and one that many take costs less, since others go on meanwhile. So shares are
+// a curve, straight between its points, changed as little as makes it rise and never less than proportional. Row numbers and columns that are written are read
+// granule by granule, so that w is still fitted for them.
+//
+// On a GPU the median of the repeats counts, and every repeat reads other columns, so that none finds its own in a cache. On a CPU the least counts, since whatever
+// else the CPU does comes on top. For a difference of two selections both run in every repeat, and the median of the differences counts.
+
 import type { ColumnWidth, SelectionCosts, ShareCurve } from '../../../protocol/query/selection-costs.js'
 import type { Device } from '../../device/device.js'
 import { strategyFor } from '../../primitives/strategy.js'

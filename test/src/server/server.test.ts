@@ -139,7 +139,7 @@ t.test('layouts, traversals and explanations, frame by frame', async (t) => {
   })
   t.equal(explained.sections.size, 0)
   const none = await client.ask({ id: 5, op: 'explain', index: 'numbers' }, { keys: column() })
-  t.match(none.header, { error: { code: 'BAD_REQUEST', message: /explain needs a key at least/ } })
+  t.match(none.header, { error: { code: 'BAD_REQUEST', message: /explain needs at least one key/ } })
 })
 
 t.test('bad requests are answered, and harm nothing else', async (t) => {
