@@ -49,7 +49,7 @@ function blocksOf(path: string): Block[] {
   return blocks
 }
 
-/** The commands and programs of a document. A block of JavaScript without imports goes on from the program before it. */
+/** The commands and programs of a document; blocks of `mjs` are files for packages that are not here. A block of JavaScript without imports goes on from the program before it. */
 export function stepsOf(path: string): Step[] {
   const steps: Step[] = []
   for (const block of blocksOf(path)) {
