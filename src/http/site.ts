@@ -1,12 +1,15 @@
 import { toWarpdexError } from '../../protocol/errors.js'
+import type { ClientFacts } from '../observe/client-facts.js'
 import { type Answer, json, type Route, type SiteRequest } from './answer.js'
 import { metricsAnswer } from './metrics.js'
-import { PAGE_PATH, pageRoutes } from './static-files.js'
-import { type Availability, type StatusSource, statusRoute } from './status.js'
+import { isOfPage, pageRoutes } from './static-files.js'
+import { type Availability, LISTED, type StatusSource, statusRoute } from './status.js'
 
 export interface SiteSource extends StatusSource {
   /** The status page's files; by default where the build puts them. */
   readonly pageFolder?: string | undefined
+  /** All connections that are open. */
+  readonly clients: () => Promise<readonly ClientFacts[]>
   /** Whether who asks may read what is not for everybody. */
   readonly mayRead: (request: SiteRequest) => boolean
   /** Whether who asks calls the server by a name that is its own. */
@@ -19,7 +22,13 @@ export type Site = (request: SiteRequest) => Promise<Answer>
 const METHODS = 'GET, HEAD'
 
 /** Not for everybody. */
-const GUARDED: ReadonlySet<string> = new Set(['/metrics', '/status.json', '/slow.json'])
+const GUARDED: ReadonlySet<string> = new Set([
+  '/metrics',
+  '/status.json',
+  '/slow.json',
+  '/clients.json',
+  '/hour.json',
+])
 
 /** All that one server answers over HTTP. */
 export function openSite(source: SiteSource): Site {
@@ -32,6 +41,8 @@ export function openSite(source: SiteSource): Site {
     ['/metrics', () => metricsAnswer(source)],
     ['/status.json', statusRoute(source)],
     ['/slow.json', () => json(200, { requests: monitor.slowLog.after(0) })],
+    ['/clients.json', async () => json(200, clientList(await source.clients()))],
+    ['/hour.json', () => json(200, monitor.history.hour)],
   ])
   return async (request) => {
     try {
@@ -52,7 +63,7 @@ function refusal(
 ): Answer | undefined {
   const path = pathOf(request)
   if (!routes.has(path)) {
-    const paths = [...routes.keys()].filter((known) => !known.startsWith(PAGE_PATH))
+    const paths = [...routes.keys()].filter((known) => !isOfPage(known))
     return json(404, { error: `there is nothing here; there are ${paths.join(', ')}, and WebSocket` })
   }
   if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -66,6 +77,17 @@ function refusal(
   if (mayRead(request)) return undefined
   const error = 'the server wants its token: Authorization: Bearer <token>'
   return json(401, { error }, { 'www-authenticate': 'Bearer realm="warpdex"' })
+}
+
+/** What the page lists of clients: those that asked most, with how many others there are. */
+export interface ClientList {
+  readonly clients: readonly ClientFacts[]
+  readonly unlisted: number
+}
+
+function clientList(all: readonly ClientFacts[]): ClientList {
+  const clients = [...all].sort((one, other) => other.requests - one.requests).slice(0, LISTED)
+  return { clients, unlisted: all.length - clients.length }
 }
 
 /** Whether requests are answered. */

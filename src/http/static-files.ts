@@ -6,7 +6,15 @@ import { fileURLToPath } from 'node:url'
 import { type Answer, json, type Route } from './answer.js'
 
 /** What the page loads lies below it. */
-export const PAGE_PATH = '/page/'
+const PAGE_PATH = '/page/'
+
+/** The client, which the page loads to ask the server as any other does: folders of modules beside `src`, with paths as their imports have them. */
+const CLIENT_FOLDERS = ['clients/sdk', 'protocol']
+
+/** Whether something is a part of the page. */
+export function isOfPage(path: string): boolean {
+  return [PAGE_PATH, ...CLIENT_FOLDERS.map((name) => `/${name}/`)].some((start) => path.startsWith(start))
+}
 
 /** Where the build puts the page's own files. */
 const FOLDER = fileURLToPath(new URL('./page/', import.meta.url))
@@ -33,7 +41,20 @@ export function pageRoutes(folder = FOLDER): ReadonlyMap<string, Route> {
   const plots = dirname(createRequire(import.meta.url).resolve('uplot'))
   routes.set(`${PAGE_PATH}uplot.js`, fileRoute(join(plots, 'uPlot.esm.js')))
   routes.set(`${PAGE_PATH}uplot.css`, fileRoute(join(plots, 'uPlot.min.css')))
-  return new Map([['/', fileRoute(join(folder, INDEX))], ...routes])
+  const root = join(folder, '../../..')
+  return new Map([['/', fileRoute(join(folder, INDEX))], ...routes, ...clientRoutes(root)])
+}
+
+/** The modules of the client. Those that have another form for browsers are served in that one, as `browser` in package.json has it. */
+function* clientRoutes(root: string): Generator<readonly [path: string, route: Route]> {
+  for (const name of CLIENT_FOLDERS) {
+    for (const file of readdirSync(join(root, name), { recursive: true, encoding: 'utf8' })) {
+      if (extname(file) !== '.js') continue
+      const path = join(root, name, file)
+      const inBrowsers = path.replace(/(-node)?\.js$/, '-browser.js')
+      yield [`/${name}/${file.replaceAll('\\', '/')}`, fileRoute(existsSync(inBrowsers) ? inBrowsers : path)]
+    }
+  }
 }
 
 /** A file, read when it is first asked for; whoever has it already is told so. */

@@ -58,6 +58,8 @@ export interface ServerStatus extends Availability {
   readonly relations: readonly RelationStatus[]
   readonly unlistedRelations: number
   readonly notices: readonly Notice[]
+  /** Threshold of the slow log in milliseconds, 0 without one, and number of the last request in it. */
+  readonly slow: { readonly threshold: number; readonly last: number }
 }
 
 export interface StatusSource extends MetricsSource {
@@ -75,7 +77,7 @@ export function statusRoute(source: StatusSource): Route {
 }
 
 function serverStatus({ monitor, availability, engine }: StatusSource): ServerStatus {
-  const { meters, history, notices } = monitor
+  const { meters, history, notices, slowLog } = monitor
   const { server, indexes: all = [], relations: allRelations = [] } = engine()?.stats() ?? {}
   const indexes = engine()?.largest(LISTED) ?? []
   const relations = largestRelations(allRelations, LISTED)
@@ -110,6 +112,7 @@ function serverStatus({ monitor, availability, engine }: StatusSource): ServerSt
     relations: relations.map(({ regions: _regions, ...facts }) => facts),
     unlistedRelations: allRelations.length - relations.length,
     notices,
+    slow: { threshold: slowLog.told, last: slowLog.last },
   }
 }
 

@@ -13,6 +13,16 @@ export class SlowLog {
     this.threshold = threshold === 0 ? Number.POSITIVE_INFINITY : threshold
   }
 
+  /** As clients are told it: 0 where none are kept. */
+  get told(): number {
+    return Number.isFinite(this.threshold) ? this.threshold : 0
+  }
+
+  /** Number of the last one that was slow; 0 without any. */
+  get last(): number {
+    return this.#last
+  }
+
   /** Keeps a request if it is slow, in the place of the oldest one. */
   add(request: Omit<SlowRequest, 'number'>): void {
     if (request.milliseconds <= this.threshold) return

@@ -10,6 +10,7 @@ import { LIMITS } from '../../protocol/limits.js'
 import { type ControlRequest, type Request, readRequest } from '../../protocol/messages.js'
 import { errorHeader, type ReplyFields, replyHeader } from '../../protocol/replies.js'
 import type { Asker, RequestObserver } from '../observe/answered-request.js'
+import type { ClientFacts } from '../observe/client-facts.js'
 import type { Meters } from '../observe/meters.js'
 import { VERSION } from '../version.js'
 import { type Backend, Call, type FieldsResult, type Reply, type Result } from './backend.js'
@@ -70,8 +71,13 @@ export class Connection implements MessageHandler<Incoming> {
   /** Requests that the backend has, by id. */
   readonly #running = new IdMap<Call>()
   #client: string | undefined
+  readonly #since = Date.now()
   /** Requests that have begun. */
   #begun = 0
+  /** Of those that were answered. */
+  #requests = 0
+  #bytesIn = 0
+  #bytesOut = 0
   #onIdle: () => void = () => {}
   #ending: Promise<void> | undefined
 
@@ -129,6 +135,20 @@ export class Connection implements MessageHandler<Incoming> {
   /** Ends it as it is: what serves it can serve no more. */
   fail(): Promise<void> {
     return this.#end(INTERNAL_ERROR, 'the server failed; connect again')
+  }
+
+  get facts(): ClientFacts {
+    const { requests, replyBytes } = this.#backpressure
+    return {
+      connection: this.#number,
+      ...this.#asker,
+      since: this.#since,
+      requests: this.#requests,
+      bytesIn: this.#bytesIn,
+      bytesOut: this.#bytesOut,
+      requestsInFlight: requests,
+      unreadBytes: replyBytes,
+    }
   }
 
   get #isOpen(): boolean {
@@ -196,6 +216,9 @@ export class Connection implements MessageHandler<Incoming> {
     for (const { byteLength } of pieces) bytes += byteLength
     const outcome = { request, error, decodeMilliseconds, since, ran, bytesIn, bytesOut: bytes }
     const milliseconds = meters.answered(outcome)
+    this.#requests++
+    this.#bytesIn += bytesIn
+    this.#bytesOut += bytes
     // What waits for changes takes as long as nothing changes.
     if (milliseconds > observer.threshold && message.isWait !== true) {
       const untilResult = reply && ran - since

@@ -17,6 +17,7 @@ import { SUBPROTOCOL } from '../../protocol/bearer.js'
 import { badRequest, toWarpdexError, type WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { send } from '../http/answer.js'
+import type { ClientFacts } from '../observe/client-facts.js'
 import type { Admission, Visit } from './backend.js'
 import { hostAndPort } from './binding.js'
 import { Connection, type ConnectionParts } from './connection.js'
@@ -109,6 +110,10 @@ export class Listener {
 
   get connections(): readonly Connection[] {
     return [...this.#connections]
+  }
+
+  async clients(): Promise<readonly ClientFacts[]> {
+    return this.connections.map(({ facts }) => facts)
   }
 
   /** Sees everybody out once their requests are answered, and gives the port back. */

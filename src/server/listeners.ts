@@ -1,3 +1,4 @@
+import type { ClientFacts } from '../observe/client-facts.js'
 import { Backpressure, type Load, sumOf } from './backpressure/backpressure.js'
 import type { BackpressureLimits } from './backpressure/backpressure-limits.js'
 import { Listener, type ListenerOptions } from './listener.js'
@@ -9,7 +10,7 @@ interface Parts extends Served {
 }
 
 /** One address that is listened on, by this thread or by others. */
-type Port = Pick<Listener, 'listen' | 'renew' | 'close'>
+type Port = Pick<Listener, 'listen' | 'renew' | 'clients' | 'close'>
 
 /** All that a server listens on: in threads of their own, or in this one. */
 export class Listeners {
@@ -60,6 +61,11 @@ export class Listeners {
   /** What all connections take. */
   get load(): Load {
     return sumOf(this.#loads.map(({ load }) => load))
+  }
+
+  /** All connections that are open. */
+  async clients(): Promise<readonly ClientFacts[]> {
+    return (await Promise.all(this.#ports.map((port) => port.clients()))).flat()
   }
 
   /** Takes another certificate for connections from now on. */

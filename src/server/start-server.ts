@@ -79,6 +79,7 @@ export class RunningServer {
       openSite({
         monitor,
         engine: () => this.#engine,
+        clients: () => this.#listeners.clients(),
         availability: () => ({ status: backend.status, reason: this.#reasonToWait }),
         mayRead: (request) => access.mayRead(request),
         isOwnName: (request) => access.isOwnName(request),

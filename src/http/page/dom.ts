@@ -61,6 +61,8 @@ export interface Column<T> {
   /** A second, quieter line. */
   readonly below?: (value: T) => string
   readonly className?: string
+  /** Whether the text is that of a failure. */
+  readonly bad?: (value: T) => boolean
   /** The rule of a coloured mark before it, which stays as it is. */
   readonly mark?: (value: T) => string
 }
@@ -79,8 +81,9 @@ export function rows<T>(body: HTMLElement, columns: readonly Column<T>[]): Keyed
       return { text, sub }
     })
     const update = (value: T) => {
-      columns.forEach(({ text, below }, i) => {
+      columns.forEach(({ text, below, bad }, i) => {
         setText(cells[i].text, text(value))
+        if (bad !== undefined) cells[i].text.classList.toggle('bad', bad(value))
         if (below !== undefined) setText(cells[i].sub, below(value))
       })
     }

@@ -43,6 +43,10 @@ export function microseconds(value: number): string {
   return `${short(value / 1e6)} s`
 }
 
+export function milliseconds(value: number): string {
+  return microseconds(value * 1000)
+}
+
 /** A span of seconds in its two largest units. */
 export function span(seconds: number): string {
   const parts = [

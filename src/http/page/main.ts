@@ -1,16 +1,22 @@
 // Runs in a browser: shows a server's status and keeps it up to date.
+import { Activity } from './activity.js'
+import { Browser } from './browser.js'
 import { byId, setText } from './dom.js'
 import { MemoryMaps } from './memory-map.js'
 import { Overview } from './overview.js'
 import { Plots } from './plots.js'
+import { QueryBox } from './query-box.js'
 import { SlabStrips } from './slab-strips.js'
-import { fetchStatus, keepToken, TokenWanted } from './status-source.js'
+import { fetchTold, keepToken, TokenWanted } from './status-source.js'
 import { Tables } from './tables.js'
 
 const PAUSE_MS = 1000
 
 const overview = new Overview()
 const tables = new Tables()
+const activity = new Activity()
+const browser = new Browser()
+new QueryBox()
 const plots = new Plots(byId('plots'))
 const maps = new MemoryMaps(byId('maps'))
 const slabs = new SlabStrips(byId('slabs'), byId('page-owners'))
@@ -20,13 +26,14 @@ let timer: number | undefined
 async function refresh(): Promise<void> {
   clearTimeout(timer)
   try {
-    const status = await fetchStatus()
+    const status = await fetchTold('/status.json')
     lastAnswer = Date.now()
     byId('sign-in').hidden = true
     byId('content').hidden = false
     overview.update(status)
     tables.update(status)
-    plots.update(status)
+    browser.update(status)
+    await Promise.all([plots.update(status), activity.update(status)])
     byId('memory').hidden = status.slabs.length === 0
     maps.update(status.indexes)
     slabs.update(status.slabs)

@@ -8,6 +8,8 @@ interface Tile {
   readonly name: string
   readonly text: string
   readonly detail: string
+  /** Whether the second line tells of failures. */
+  readonly isBad?: boolean
 }
 
 /** Seconds over which the figures of the moment are taken: one alone jumps. */
@@ -22,6 +24,7 @@ export class Overview {
     const update = (tile: Tile) => {
       setText(text, tile.text)
       setText(detail, tile.detail)
+      detail.classList.toggle('bad', tile.isBad ?? false)
     }
     return { element, update }
   })
@@ -91,6 +94,7 @@ function tilesOf({ history, traffic, server, indexes, unlisted }: ServerStatus):
       name: 'Requests per second',
       text: amount(mean('requests')),
       detail: failures === 0 ? 'none failed' : `${amount(failures)} per second failed`,
+      isBad: failures > 0,
     },
     {
       name: 'Reads, p99',
@@ -107,8 +111,8 @@ function tilesOf({ history, traffic, server, indexes, unlisted }: ServerStatus):
       text: bytes(deviceBytes),
       detail:
         deviceLimitBytes === undefined
-          ? `in slabs of ${slabBytes}; ${indexes.length + unlisted} indexes, ${pagedOutIndexes} paged out`
-          : `of ${bytes(deviceLimitBytes)}, in slabs of ${slabBytes}; ${pagedOutIndexes} paged out`,
+          ? `${slabBytes} allocated; ${indexes.length + unlisted} indexes, ${pagedOutIndexes} paged out`
+          : `of ${bytes(deviceLimitBytes)}, ${slabBytes} allocated; ${pagedOutIndexes} paged out`,
     },
     {
       name: 'Connections',

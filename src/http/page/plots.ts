@@ -1,13 +1,16 @@
-import type { HistoryField } from '../../observe/history.js'
+import type { HourField } from '../../observe/history.js'
 import type { ServerStatus } from '../status.js'
-import { make, setText } from './dom.js'
+import { byId, make, setText } from './dom.js'
 import { amount, bytes, microseconds } from './format.js'
+import { fetchTold, type Told } from './status-source.js'
 import uPlot from './uplot.js'
 
 interface Line {
   readonly label: string
   /** The figure of a second; null where there is none. */
-  readonly value: (at: (field: HistoryField) => number) => number | null
+  readonly value: (at: (field: HourField) => number) => number | null
+  /** Whether it is of what failed. */
+  readonly isBad?: boolean
 }
 
 interface PlotPlan {
@@ -19,16 +22,16 @@ interface PlotPlan {
   readonly isBinary?: boolean
 }
 
-const figure = (label: string, field: HistoryField): Line => ({ label, value: (at) => at(field) })
+const figure = (label: string, field: HourField): Line => ({ label, value: (at) => at(field) })
 /** Nothing was measured in a second without requests. */
-const time = (label: string, field: HistoryField): Line => ({ label, value: (at) => at(field) || null })
+const time = (label: string, field: HourField): Line => ({ label, value: (at) => at(field) || null })
 
 const PLANS: readonly PlotPlan[] = [
   { title: 'Keys per second', show: amount, lines: [figure('keys', 'items')] },
   {
     title: 'Requests per second',
     show: amount,
-    lines: [figure('all', 'requests'), figure('failed', 'failures')],
+    lines: [figure('all', 'requests'), { ...figure('failed', 'failures'), isBad: true }],
   },
   {
     title: 'Time of reads',
@@ -61,7 +64,8 @@ const PLANS: readonly PlotPlan[] = [
 ]
 
 const HEIGHT = 150
-const SECONDS = 300
+/** How often an hour's figures are asked for: they come in spans of as long. */
+const HOUR_MS = 10_000
 const POWERS_OF_TWO = Array.from({ length: 50 }, (_, i) => 2 ** i)
 
 /** What the style sheet says; canvases know nothing of it. */
@@ -81,24 +85,25 @@ class Plot {
   constructor(plan: PlotPlan) {
     this.#plan = plan
     this.#values = plan.lines.map(() => make('b'))
-    const items = plan.lines.map(({ label }, i) =>
-      make('li', '', make('span', `swatch series-${i + 1}`), `${label} `, this.#values[i]),
+    const items = plan.lines.map((line, i) =>
+      make('li', '', make('span', `swatch ${ink(line, i)}`), `${line.label} `, this.#values[i]),
     )
     const caption = make('figcaption', '', make('h3', '', plan.title), make('ul', '', ...items))
     this.element = make('figure', 'card plot', caption, this.#canvas)
     this.#canvas.setAttribute('role', 'img')
-    this.#canvas.setAttribute('aria-label', `${plan.title} over the last five minutes`)
+    this.#canvas.setAttribute('aria-label', plan.title)
     new ResizeObserver(() => this.#resize()).observe(this.element)
   }
 
-  update({ history, now }: ServerStatus): void {
+  /** @param seconds until now that are shown */
+  update(history: Told['/hour.json'], now: number, seconds: number): void {
     const { at } = history
     const columns = this.#plan.lines.map(({ value }) =>
       at.map((_, second) => value((field) => history[field][second])),
     )
     this.#data = [at.map((end) => end / 1000), ...columns]
     this.#plot?.setData(this.#data, false)
-    this.#plot?.setScale('x', { min: now / 1000 - SECONDS, max: now / 1000 })
+    this.#plot?.setScale('x', { min: now / 1000 - seconds, max: now / 1000 })
     this.#showValues()
   }
 
@@ -158,9 +163,9 @@ class Plot {
       ],
       series: [
         {},
-        ...lines.map(({ label }, i) => ({
-          label,
-          stroke: colour(`series-${i + 1}`),
+        ...lines.map((line, i) => ({
+          label: line.label,
+          stroke: colour(ink(line, i)),
           width: 1.75,
           points: { size: 4 },
           ...(filled ? { fill: `${colour(`series-${i + 1}`)}26` } : {}),
@@ -169,6 +174,11 @@ class Plot {
       hooks: { setCursor: [() => this.#showValues()] },
     }
   }
+}
+
+/** Name of a line's colour. */
+function ink({ isBad }: Line, i: number): string {
+  return isBad ? 'bad' : `series-${i + 1}`
 }
 
 /** Whole decades around what there is, or one without anything. */
@@ -186,16 +196,34 @@ function timeOfDay(seconds: number): string {
   return new Date(seconds * 1000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
 }
 
-/** All plots. */
+/** All plots, of the last five minutes or of the last hour. */
 export class Plots {
   readonly #plots = PLANS.map((plan) => new Plot(plan))
+  readonly #choice = byId('plots-of')
+  #hour: Told['/hour.json'] | undefined
+  #hourAt = Number.NEGATIVE_INFINITY
+  #latest: ServerStatus | undefined
 
   constructor(parent: HTMLElement) {
     parent.append(...this.#plots.map(({ element }) => element))
+    this.#choice.addEventListener('change', () => {
+      if (this.#latest !== undefined) void this.update(this.#latest)
+    })
   }
 
-  update(status: ServerStatus): void {
-    for (const plot of this.#plots) plot.update(status)
+  async update(status: ServerStatus): Promise<void> {
+    this.#latest = status
+    const isHour = this.#choice.querySelector('input:checked')?.getAttribute('value') === 'hour'
+    const shown = isHour ? await this.#anHour() : status.history
+    for (const plot of this.#plots) plot.update(shown, status.now, isHour ? 3600 : 300)
+  }
+
+  async #anHour(): Promise<Told['/hour.json']> {
+    const now = performance.now()
+    if (this.#hour !== undefined && now - this.#hourAt < HOUR_MS) return this.#hour
+    this.#hourAt = now
+    this.#hour = await fetchTold('/hour.json')
+    return this.#hour
   }
 
   restyle(): void {

@@ -1,3 +1,6 @@
+import type { SlowRequest } from '../../../protocol/slow-request.js'
+import type { History } from '../../observe/history.js'
+import type { ClientList } from '../site.js'
 import type { ServerStatus } from '../status.js'
 
 const TOKEN_KEY = 'warpdex-token'
@@ -21,13 +24,26 @@ export function keepToken(token: string): void {
 /** How long to wait for an answer. */
 const PATIENCE_MS = 5000
 
+/** The token that was given in this tab. */
+export function keptToken(): string | undefined {
+  return sessionStorage.getItem(TOKEN_KEY) ?? undefined
+}
+
+/** What the server tells by path. The page comes from the server that answers, so that both mean the same by it. */
+export interface Told {
+  readonly '/status.json': ServerStatus
+  readonly '/clients.json': ClientList
+  readonly '/slow.json': { readonly requests: readonly SlowRequest[] }
+  readonly '/hour.json': History['hour']
+}
+
 /**
- * Asks the server for its status.
+ * Asks the server for something.
  * @throws TokenWanted; Error when there is no answer
  */
-export async function fetchStatus(): Promise<ServerStatus> {
+export async function fetchTold<Path extends keyof Told>(path: Path): Promise<Told[Path]> {
   const token = sessionStorage.getItem(TOKEN_KEY)
-  const response = await fetch('/status.json', {
+  const response = await fetch(path, {
     headers: token === null ? {} : { authorization: `Bearer ${token}` },
     signal: AbortSignal.timeout(PATIENCE_MS),
   })
@@ -36,6 +52,5 @@ export async function fetchStatus(): Promise<ServerStatus> {
     throw new TokenWanted(token !== null)
   }
   if (!response.ok) throw new Error(`the server answered ${response.status}`)
-  // The page comes from the server that answers, so that both mean the same by a status.
-  return (await response.json()) as ServerStatus
+  return (await response.json()) as Told[Path]
 }

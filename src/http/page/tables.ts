@@ -50,7 +50,11 @@ export class Tables {
       { text: ({ op }) => op },
       { text: ({ count }) => amount(count), className: number },
       { text: ({ keys }) => (keys === 0 ? '–' : amount(keys)), className: number },
-      { text: ({ failures }) => (failures === 0 ? '–' : amount(failures)), className: number },
+      {
+        text: ({ failures }) => (failures === 0 ? '–' : amount(failures)),
+        className: number,
+        bad: ({ failures }) => failures > 0,
+      },
       { text: ({ p50 }) => microseconds(p50), className: 'number wide' },
       { text: ({ p99 }) => microseconds(p99), className: number },
     ])

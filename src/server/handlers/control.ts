@@ -88,10 +88,7 @@ const HANDLERS: ControlHandlers<EngineOp> = {
   }),
   backup: async (engine, { name }) => ({ fields: await engine.backUp(name) }),
   slowRequests: async (_engine, { after }, { slowLog }) => ({
-    fields: {
-      threshold: Number.isFinite(slowLog.threshold) ? slowLog.threshold : 0,
-      requests: slowLog.after(after),
-    },
+    fields: { threshold: slowLog.told, requests: slowLog.after(after) },
   }),
   calibrate: async (engine, { again }) => ({ fields: await engine.calibration(again) }),
   ...QUERY_HANDLERS,

@@ -5,6 +5,7 @@ import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import type { Sections } from '../../../protocol/frame.js'
 import { IdMap } from '../../../protocol/id-map.js'
 import { type Request, readRequest } from '../../../protocol/messages.js'
+import type { ClientFacts } from '../../observe/client-facts.js'
 import type { Monitor } from '../../observe/monitor.js'
 import { type Admission, type Backend, Call, type Reply, type Result, type Visit } from '../backend.js'
 import { type Load, NO_LOAD } from '../backpressure/backpressure.js'
@@ -48,6 +49,8 @@ export class BackendServer {
   readonly #calls = new IdMap<Call>()
   /** What gives the memory of replies back that have not left. */
   readonly #lent = new IdMap<() => void>()
+  /** Those who want to know who the thread's clients are. */
+  #onClients: ((clients: readonly ClientFacts[]) => void)[] = []
   /** Connections of the thread. */
   readonly #connections = new Set<number>()
   #arriving = 0
@@ -91,6 +94,19 @@ export class BackendServer {
     return !this.#failed
   }
 
+  /** The thread's clients; none where it ends. */
+  clients(): Promise<readonly ClientFacts[]> {
+    if (this.#ended) return Promise.resolve([])
+    return new Promise((resolve) => {
+      if (this.#onClients.push(resolve) === 1) this.tell({ kind: 'clients' })
+    })
+  }
+
+  #tellClients(clients: readonly ClientFacts[]): void {
+    for (const resolve of this.#onClients) resolve(clients)
+    this.#onClients = []
+  }
+
   tell(message: ToListener): void {
     this.#outbox.send(message)
   }
@@ -120,6 +136,9 @@ export class BackendServer {
       case 'load':
         this.#load = message.load
         if (message.counts !== undefined) monitor.meters.add(message.counts)
+        break
+      case 'clients':
+        this.#tellClients(message.clients)
         break
       case 'answered':
         monitor.answered(message.request)
@@ -217,6 +236,7 @@ export class BackendServer {
     this.#ended = true
     this.#settle.reject(new WarpdexError('INTERNAL', 'a thread that listens ended before it did'))
     this.#load = NO_LOAD
+    this.#tellClients([])
     for (const call of this.#calls.values()) call.cancel()
     for (const giveBack of this.#lent.takeAll()) giveBack()
     for (const connection of this.#connections) this.#left(connection)

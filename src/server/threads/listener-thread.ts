@@ -71,6 +71,9 @@ function receive(message: ToListener): void {
     case 'renew':
       listener.renew(message)
       break
+    case 'clients':
+      void listener.clients().then((clients) => outbox.send({ kind: 'clients', clients }))
+      break
     case 'close':
       void close()
       break

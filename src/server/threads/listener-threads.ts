@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { toWarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
+import type { ClientFacts } from '../../observe/client-facts.js'
 import { type Load, sumOf } from '../backpressure/backpressure.js'
 import type { BackpressureLimits } from '../backpressure/backpressure-limits.js'
 import type { ListenerOptions } from '../listener.js'
@@ -65,6 +66,10 @@ export class ListenerThreads {
   /** What the connections of all threads take. */
   get load(): Load {
     return sumOf([...this.#threads].map(({ load }) => load))
+  }
+
+  async clients(): Promise<readonly ClientFacts[]> {
+    return (await Promise.all([...this.#threads].map((thread) => thread.clients()))).flat()
   }
 
   /** Takes another certificate for connections from now on. */

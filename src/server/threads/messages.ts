@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../../../protocol/errors.js'
 import type { Answer } from '../../http/answer.js'
 import type { AnsweredRequest } from '../../observe/answered-request.js'
+import type { ClientFacts } from '../../observe/client-facts.js'
 import type { MeterCounts } from '../../observe/meters.js'
 import type { Admission, Result, Visit } from '../backend.js'
 import type { Load } from '../backpressure/backpressure.js'
@@ -43,6 +44,7 @@ export type ToEngine =
   | { readonly kind: 'load'; readonly load: Load; readonly counts: MeterCounts | undefined }
   /** A client that does not read its replies is sent away. */
   | { readonly kind: 'slowConsumer'; readonly queuedBytes: number }
+  | { readonly kind: 'clients'; readonly clients: readonly ClientFacts[] }
   | { readonly kind: 'answered'; readonly request: AnsweredRequest }
   /** It ends by a fault of its own, after it has closed its connections. */
   | { readonly kind: 'failed'; readonly message: string; readonly stack: string | undefined }
@@ -66,6 +68,8 @@ export type ToListener =
       readonly message: string
       readonly item: number | undefined
     }
+  /** It is to tell who its clients are. */
+  | { readonly kind: 'clients' }
   /** Another certificate for connections from now on. */
   | { readonly kind: 'renew'; readonly cert: Uint8Array; readonly key: Uint8Array }
   /** It is to see its clients out once their requests are answered, and to end. */

@@ -47,13 +47,26 @@ async function open(browser: Browser, url: string): Promise<{ page: Page; faults
   return { page, faults }
 }
 
+const cells = (page: Page, selector: string) =>
+  page.$$eval(selector, (all) => all.map(({ textContent }) => textContent))
+
+/** Waits until an element's text matches. */
+async function waitForText(page: Page, selector: string, pattern: RegExp): Promise<void> {
+  await page.waitForFunction(
+    (selector, pattern) => new RegExp(pattern, 's').test(document.querySelector(selector)?.textContent ?? ''),
+    {},
+    selector,
+    pattern.source,
+  )
+}
+
 const text = (page: Page, selector: string) => page.$eval(selector, (element) => element.textContent ?? '')
 
 t.test('the status page in a browser', { skip: NO_CHROMIUM }, async (t) => {
   const folder = t.testdir({ data: {} })
   const server = await start(
     t,
-    { directory: join(folder, 'data') },
+    { directory: join(folder, 'data'), slowMilliseconds: 1 },
     { structures: prefixTrees, pageFolder: PAGE },
   )
   const url = server.url.replace('ws', 'http')
@@ -129,6 +142,70 @@ t.test('the status page in a browser', { skip: NO_CHROMIUM }, async (t) => {
     )
     await page.waitForFunction(() => document.querySelector('#tiles dd')?.textContent !== '0')
     t.match(await text(page, '.map dl'), /sequential \(8 batches\)/)
+  })
+
+  await t.test('it answers statements, and says where one is wrong', async (t) => {
+    const ask = async (statement: string, answer: RegExp) => {
+      await page.$eval('#sql', (box) => Object.assign(box, { value: '' }))
+      await page.type('#sql', statement)
+      await page.click('#run-sql')
+      await waitForText(page, '#sql-state', answer)
+    }
+    await ask('select k, k / 2 as half, null as no from orders where k < 20000 order by k', /^3 rows in /)
+    t.strictSame(await cells(page, '#sql-result thead th'), ['ku32', 'halff64', 'noi32'])
+    t.strictSame((await cells(page, '#sql-result tbody td')).slice(3), [
+      '7919',
+      '3959.5',
+      'null',
+      '15838',
+      '7919',
+      'null',
+    ])
+    await ask('select * from orders', /^the first 200 rows in /)
+    t.equal((await cells(page, '#sql-result tbody tr')).length, 200)
+    await ask('select k,\n  nothing from orders', /line 2, column 3: .*nothing/)
+    t.equal(await page.$eval('#sql-state', ({ className }) => className), 'outcome bad')
+    t.equal(await text(page, '#sql-result'), '')
+  })
+
+  await t.test('it shows keys and rows', async (t) => {
+    await page.select('#browse-name', 'index numbers <b>')
+    t.match(await text(page, '#browse-hint'), /^a u32/)
+    await page.type('#browse-from', '7920')
+    await page.click('#browse')
+    await waitForText(page, '#browse-state', /^entries 1 to 50$/)
+    t.strictSame((await cells(page, '#browse-result tbody td')).slice(0, 4), [
+      '15838',
+      '15838',
+      '23757',
+      '23757',
+    ])
+    await page.click('#browse-next')
+    await waitForText(page, '#browse-state', /^entries 51 to 100$/)
+    t.equal((await cells(page, '#browse-result tbody td'))[0], String(7919 * 52))
+    await page.select('#browse-name', 'relation orders')
+    await page.$eval('#browse-from', (box) => Object.assign(box, { value: '4990' }))
+    await page.click('#browse')
+    await waitForText(page, '#browse-state', /^rows 4,991 to 5,000$/)
+    t.equal(await page.$eval('#browse-next', (button) => button.hasAttribute('hidden')), true)
+    await page.select('#browse-name', 'index numbers <b>')
+    await page.$eval('#browse-from', (box) => Object.assign(box, { value: 'x' }))
+    await page.click('#browse')
+    await waitForText(page, '#browse-state', /x is no number; keys are u32/)
+  })
+
+  await t.test('it shows who is connected, what was slow and what failed, and an hour', async (t) => {
+    await waitForText(page, '#slow', /select k, k \/ \? as half.*127\.0\.0\.1/)
+    await waitForText(page, '#slow', /BAD_REQUEST/)
+    t.match(await page.$$eval('#slow .bad', (all) => all.map(({ textContent }) => textContent)), [
+      'BAD_REQUEST',
+    ])
+    await waitForText(page, '#clients', /127\.0\.0\.1.*without a token.*127\.0\.0\.1/)
+    t.match(await page.$$eval('#ops .bad', (all) => all.map(({ textContent }) => textContent)), ['1'])
+    const hour = page.waitForResponse((response) => response.url().endsWith('/hour.json'))
+    await page.click('#plots-of input[value=hour]')
+    t.equal((await hour).status(), 200)
+    await page.click('#plots-of input[value=minutes]')
   })
 
   await t.test('it fits every form, and can be read', async (t) => {
@@ -207,6 +284,9 @@ t.test('a server with a token', { skip: NO_CHROMIUM }, async (t) => {
   t.same(kept, ['', 0, [TOKEN]], 'the token is in this tab and nowhere else')
   await page.reload()
   await page.waitForSelector('#content:not([hidden])')
+  await page.type('#sql', 'select * from nothing')
+  await page.click('#run-sql')
+  await waitForText(page, '#sql-state', /^BAD_REQUEST: .*no relation that may be read/)
   const other = await browser.newPage()
   await other.goto(url)
   await other.waitForSelector('#sign-in:not([hidden])')

@@ -10,7 +10,16 @@ import { start } from '../server/start.js'
 
 const TOKEN = 'rosebud-4711-token'
 const WRONG = 'rosebud-4711-wrong'
-const PATHS = ['/', '/health', '/ready', '/metrics', '/status.json', '/slow.json']
+const PATHS = [
+  '/',
+  '/health',
+  '/ready',
+  '/metrics',
+  '/status.json',
+  '/slow.json',
+  '/clients.json',
+  '/hour.json',
+]
 
 /** Whatever a server logs and answers. */
 class Heard {

@@ -9,7 +9,7 @@ import { RawClient } from '../server/raw-client.js'
 import { start } from '../server/start.js'
 
 const TOKEN = 'rosebud-4711'
-const GUARDED = ['/metrics', '/status.json', '/slow.json']
+const GUARDED = ['/metrics', '/status.json', '/slow.json', '/clients.json', '/hour.json']
 const OPEN = ['/health', '/ready']
 
 const http = (url: string) => url.replace('ws', 'http')

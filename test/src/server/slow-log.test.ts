@@ -59,9 +59,13 @@ for (const ioThreads of [0, 1]) {
     const { threshold, requests } = await client.slowRequests({ after: get.number })
     t.equal(threshold, 50)
     t.equal(requests[0]?.number, get.number + 1)
-    const http = await fetch(`${server.url.replace('ws', 'http')}/slow.json`, {
-      headers: { authorization: `Bearer ${TOKEN}` },
+    const told = (path: string) =>
+      fetch(server.url.replace('ws', 'http') + path, { headers: { authorization: `Bearer ${TOKEN}` } })
+    t.match(await (await told('/clients.json')).json(), {
+      clients: [{ token: '--token', address: /127\.0\.0\.1/, requestsInFlight: Number, requests: Number }],
+      unlisted: 0,
     })
+    const http = await told('/slow.json')
     const { requests: shown } = (await http.json()) as { readonly requests: readonly SlowRequest[] }
     t.match(
       shown.filter(({ number }) => number >= get.number),
