@@ -1,8 +1,12 @@
-import type { KeyPrefix, KeyType, ScanOptions } from '../../../clients/sdk/index.js'
-import type { RelationStatus, ServerStatus } from '../status.js'
+import type {
+  IndexDefinition,
+  KeyPrefix,
+  KeyType,
+  RelationInfo,
+  ScanOptions,
+} from '../../../clients/sdk/index.js'
 import { byId, Keyed, make, setText } from './dom.js'
 import { whole } from './format.js'
-import type { IndexStatus } from './memory-map.js'
 import { faultText, ownClient } from './own-client.js'
 import { showResult } from './result-table.js'
 
@@ -11,8 +15,13 @@ const PAGE = 50
 
 /** What can be looked through. */
 type Shown =
-  | { readonly kind: 'index'; readonly of: IndexStatus }
-  | { readonly kind: 'relation'; readonly of: RelationStatus }
+  | { readonly kind: 'index'; readonly of: IndexDefinition }
+  | { readonly kind: 'relation'; readonly of: RelationInfo }
+
+interface Offered {
+  readonly indexes: readonly IndexDefinition[]
+  readonly relations: readonly RelationInfo[]
+}
 
 /** Where a page begins: behind a token of an index, or at a row. */
 interface Place {
@@ -44,11 +53,16 @@ export class Browser {
       void this.#show(START)
     })
     this.#next.addEventListener('click', () => void this.#show(this.#place ?? START))
+    // A page begins in what was shown before it.
+    for (const field of [this.#choice, this.#from])
+      field.addEventListener('input', () => {
+        this.#next.hidden = true
+      })
     this.#choice.addEventListener('change', () => this.#explain())
   }
 
   /** Offers what there is. */
-  update({ indexes, relations }: ServerStatus): void {
+  update({ indexes, relations }: Offered): void {
     this.#all = [
       ...indexes.map((of) => ({ kind: 'index', of }) as const),
       ...relations.map((of) => ({ kind: 'relation', of }) as const),
@@ -84,7 +98,7 @@ export class Browser {
   }
 
   /** @returns where the next page begins, if there is one */
-  async #entries(definition: IndexStatus, from: string, place: Place): Promise<Place | undefined> {
+  async #entries(definition: IndexDefinition, from: string, place: Place): Promise<Place | undefined> {
     const { name, keyType, payloadKind } = definition
     const index = (await ownClient()).index(name)
     const options: ScanOptions<KeyType> = { ...beginOf(from, keyType), pageSize: PAGE, limit: PAGE + 1 }
@@ -100,7 +114,7 @@ export class Browser {
     return more ? { after: page.token, row } : undefined
   }
 
-  async #rows({ name, columns }: RelationStatus, from: string, place: Place): Promise<Place | undefined> {
+  async #rows({ name, columns }: RelationInfo, from: string, place: Place): Promise<Place | undefined> {
     const { relation } = await import('../../../clients/sdk/index.js')
     const first = place === START && /^\d+$/.test(from) ? Number(from) : place.row
     const client = await ownClient()

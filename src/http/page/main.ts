@@ -4,10 +4,11 @@ import { Browser } from './browser.js'
 import { byId, setText } from './dom.js'
 import { MemoryMaps } from './memory-map.js'
 import { Overview } from './overview.js'
+import { ownClient } from './own-client.js'
 import { Plots } from './plots.js'
 import { QueryBox } from './query-box.js'
 import { SlabStrips } from './slab-strips.js'
-import { fetchTold, keepToken, TokenWanted } from './status-source.js'
+import { fetchTold, forgetToken, keepToken, TokenWanted } from './status-source.js'
 import { Tables } from './tables.js'
 
 const PAUSE_MS = 1000
@@ -28,8 +29,7 @@ async function refresh(): Promise<void> {
   try {
     const status = await fetchTold('/status.json')
     lastAnswer = Date.now()
-    byId('sign-in').hidden = true
-    byId('content').hidden = false
+    showContent()
     overview.update(status)
     tables.update(status)
     browser.update(status)
@@ -39,12 +39,38 @@ async function refresh(): Promise<void> {
     slabs.update(status.slabs)
   } catch (error) {
     if (error instanceof TokenWanted) {
-      askForToken(error)
+      if (!error.wasGiven || !(await showReadable())) askForToken(error)
       return
     }
     overview.away(lastAnswer)
   }
   timer = window.setTimeout(refresh, PAUSE_MS)
+}
+
+function showContent(): void {
+  byId('sign-in').hidden = true
+  byId('content').hidden = false
+}
+
+/**
+ * Shows what is there for a token that may not see the figures: a query box, and the keys and rows that it may read.
+ * @returns whether the server knows the token; if not, it is forgotten
+ */
+async function showReadable(): Promise<boolean> {
+  try {
+    const client = await ownClient()
+    const [indexes, relations] = await Promise.all([client.listIndexes(), client.listRelations()])
+    browser.update({ indexes, relations })
+  } catch {
+    forgetToken()
+    return false
+  }
+  byId('content').dataset.only = 'readable'
+  showContent()
+  const state = byId('state')
+  state.dataset.state = 'ready'
+  setText(state, 'figures need the right “stats” on *')
+  return true
 }
 
 function askForToken({ wasGiven }: TokenWanted): void {

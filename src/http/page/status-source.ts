@@ -5,7 +5,7 @@ import type { ServerStatus } from '../status.js'
 
 const TOKEN_KEY = 'warpdex-token'
 
-/** Says that the server wants a token, or another one. */
+/** Says that the server wants a token, or one that may see its figures. */
 export class TokenWanted extends Error {
   /** Whether one was given. */
   readonly wasGiven: boolean
@@ -19,6 +19,10 @@ export class TokenWanted extends Error {
 /** Keeps a token for as long as the tab is open. */
 export function keepToken(token: string): void {
   sessionStorage.setItem(TOKEN_KEY, token)
+}
+
+export function forgetToken(): void {
+  sessionStorage.removeItem(TOKEN_KEY)
 }
 
 /** How long to wait for an answer. */
@@ -47,10 +51,7 @@ export async function fetchTold<Path extends keyof Told>(path: Path): Promise<To
     headers: token === null ? {} : { authorization: `Bearer ${token}` },
     signal: AbortSignal.timeout(PATIENCE_MS),
   })
-  if (response.status === 401) {
-    sessionStorage.removeItem(TOKEN_KEY)
-    throw new TokenWanted(token !== null)
-  }
+  if (response.status === 401) throw new TokenWanted(token !== null)
   if (!response.ok) throw new Error(`the server answered ${response.status}`)
   return (await response.json()) as Told[Path]
 }

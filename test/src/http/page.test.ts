@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, Page } from 'puppeteer-core'
 import t, { type Test } from 'tap'
@@ -290,6 +290,34 @@ t.test('a server with a token', { skip: NO_CHROMIUM }, async (t) => {
   const other = await browser.newPage()
   await other.goto(url)
   await other.waitForSelector('#sign-in:not([hidden])')
+  t.same(
+    faults.filter((fault) => !/status of 401|no valid credentials/.test(fault)),
+    [],
+  )
+})
+
+t.test('a token that may read one index sees that, and no figures', { skip: NO_CHROMIUM }, async (t) => {
+  const folder = t.testdir({ data: {} })
+  const tokens = join(folder, 'tokens.json')
+  const rights = [{ index: 'shop-*', allow: ['read'] }]
+  writeFileSync(tokens, JSON.stringify({ tokens: [{ name: 'shop', token: `${TOKEN}-shop`, rights }] }))
+  const server = await start(t, { tokens, directory: join(folder, 'data') }, { pageFolder: PAGE })
+  for (const name of ['shop-prices', 'secrets'])
+    await server.engine.createIndex({ name, keyType: 'u32', payloadKind: 'u32', unique: true })
+  const browser = await launch(t)
+  const { page, faults } = await open(browser, server.url.replace('ws', 'http'))
+  await page.goto(server.url.replace('ws', 'http'))
+  await page.waitForSelector('#sign-in:not([hidden])')
+  await page.type('#token', `${TOKEN}-shop`)
+  await page.keyboard.press('Enter')
+  await page.waitForSelector('#content:not([hidden])')
+  t.strictSame(await cells(page, '#browse-name option'), ['index shop-prices'])
+  await page.click('#browse')
+  await waitForText(page, '#browse-state', /^no entries$/)
+  const shown = await page.$$eval('#content > *', (all) =>
+    all.filter((one) => one.getClientRects().length > 0).map((one) => one.getAttribute('aria-labelledby')),
+  )
+  t.strictSame(shown, ['query-title', 'browse-title'])
   t.same(
     faults.filter((fault) => !/status of 401/.test(fault)),
     [],
