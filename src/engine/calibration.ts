@@ -27,7 +27,7 @@ export interface CostKind<F extends CostField> {
 export const TRAVERSAL_COSTS: CostKind<'traversalCosts'> = {
   field: 'traversalCosts',
   suffix: '',
-  version: 3,
+  version: 4,
   of: 'the traversal strategies',
   adapterOf: ({ name }) => name,
   parse: (value) => (areCosts(value) ? value : undefined),

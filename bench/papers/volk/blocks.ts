@@ -1,6 +1,4 @@
-import { calibrate } from '../../../gpu/index/partitions/calibration.js'
 import { GetTimer } from '../../../gpu/index/partitions/get-timer.js'
-import { cheapestBlockBands } from '../../../gpu/index/partitions/traversal-costs.js'
 import { partsFor } from '../../../gpu/index/parts.js'
 import type { Traversal } from '../../../protocol/traversal.js'
 import { pickKeys } from '../../keys.js'
@@ -20,11 +18,9 @@ const BATCHES = [1, 8, 64, 512]
 
 /**
  * Gets by blocks of all heights, from one band of partitions, which needs no block, to |B| = N (Volk §3.2): a row for each height, a cell
- * for each batch. The height that the planner takes, by costs measured first, is marked.
+ * for each batch.
  */
 export async function measureBlocks(tools: DeviceTools, plan: Plan): Promise<FigureRow[]> {
-  const { device } = tools
-  device.traversalCosts ??= await calibrate(device)
   const rows: FigureRow[] = []
   for (const set of [DATA_SETS.a, DATA_SETS.b]) {
     for (const keys of new Set([plan.sizes[0]!, plan.batchSizes[0]!])) {
@@ -50,8 +46,7 @@ async function measureTree(
   const arena = await insertedArena(device, shape, parts.writer, column)
   try {
     const table = await locator.partitions(arena)
-    const chosen = Math.min(table.bands, cheapestBlockBands(device.traversalCosts ?? {}, table))
-    const heights = heightsOf(table.bands, chosen)
+    const heights = heightsOf(table.bands)
     const cells = heights.map((): Record<string, number | string> => ({}))
     for (const batch of BATCHES) {
       const timer = new GetTimer(warm, parts.reads, pickKeys(column, keys, batch))
@@ -76,7 +71,6 @@ async function measureTree(
           ...cells[i],
           'workgroups a key': (lists?.blockCount ?? 0) / (lists?.sharing ?? 1),
           'keys sharing one': lists?.sharing ?? 1,
-          planner: blockBands === chosen ? 'chosen' : '',
         },
       })
     }
@@ -86,9 +80,9 @@ async function measureTree(
   }
 }
 
-/** Doubling bands up to those of the whole tree, and those that are chosen. */
-function heightsOf(bands: number, chosen: number): number[] {
-  const heights = new Set([bands, chosen])
+/** Doubling bands up to those of the whole tree. */
+function heightsOf(bands: number): number[] {
+  const heights = new Set([bands])
   for (let height = 1; height < bands; height *= 2) heights.add(height)
   return [...heights].sort((one, other) => one - other)
 }

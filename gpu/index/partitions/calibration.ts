@@ -11,12 +11,7 @@ import { treeShape } from '../layout.js'
 import { type Parts, partsFor } from '../parts.js'
 import { fitCosts, impossibleCost, type Measurement } from './fit-costs.js'
 import { GetTimer } from './get-timer.js'
-import {
-  type BlockTraversal,
-  possibleBlockBands,
-  situationOf,
-  type TraversalCosts,
-} from './traversal-costs.js'
+import { situationOf, type TraversalCosts } from './traversal-costs.js'
 
 /** A tree over random keys of printable characters. */
 interface Sample {
@@ -147,20 +142,13 @@ async function measureBatch(
   const { count } = timer
   const batch = { count, digits: 2 * keyBytes, meanDigits: 2 * keyBytes }
   const situation = situationOf(layout === 'full', arena, table, keys, batch)
-  const ways = [...found.keys()].flatMap((traversal): BlockTraversal[] => {
-    const { strategy } = traversal
+  const ways = [...found.keys()].filter(({ strategy }) => {
     const visitsAll = strategy === 'speculative' || strategy === 'hierarchical'
-    if (visitsAll && count * table.count > plan.mostResults) return []
-    if (strategy !== 'hierarchical') return [traversal]
-    return possibleBlockBands(table).map((blockBands) => ({ ...traversal, blockBands }))
+    return !visitsAll || count * table.count <= plan.mostResults
   })
   const times = await timer.times(locator, arena, ways, plan.repeats)
-  for (const [traversal, measured] of found) {
-    const isSame = (way: Traversal) =>
-      way.strategy === traversal.strategy && way.resolution === traversal.resolution
-    for (const [i, { blockBands = situation.blockBands, ...way }] of ways.entries()) {
-      if (isSame(way)) measured.push({ situation: { ...situation, blockBands }, microseconds: times[i] })
-    }
+  for (const [i, traversal] of ways.entries()) {
+    found.get(traversal)!.push({ situation, microseconds: times[i] })
   }
 }
 

@@ -13,7 +13,7 @@ import { ROW_WORDS, tablesOf } from './explain.js'
 import { PartitionLister } from './partition-lists.js'
 import { PartitionKeeper } from './partition-table.js'
 import type { PartitionLists, PartitionTable } from './partitions.js'
-import { type BlockTraversal, cheapestBlockBands } from './traversal-costs.js'
+import { BLOCK_BANDS, type BlockTraversal } from './traversal-costs.js'
 
 /** How keys are to be found, with what that needs of an arena, as of its last write. Sequential traversal needs nothing, and has no plan. */
 export interface TraversalPlan {
@@ -96,12 +96,8 @@ export class Locator {
     const table = present ?? (await this.partitions(arena))
     if (traversal.strategy === 'directed') return { traversal, table, lists: undefined }
     this.#queriesAtOnce(table)
-    return { traversal, table, lists: await this.#lists(arena, table, traversal.blockBands) }
-  }
-
-  #lists(arena: Arena, table: PartitionTable, blockBands?: number): Promise<PartitionLists> {
-    const costs = this.#device.traversalCosts ?? {}
-    return this.#lister.lists(arena, table, blockBands ?? cheapestBlockBands(costs, table))
+    const { blockBands = BLOCK_BANDS } = traversal
+    return { traversal, table, lists: await this.#lister.lists(arena, table, blockBands) }
   }
 
   /** Parameters of kernels that find keys by directed traversal. */
@@ -185,7 +181,7 @@ export class Locator {
     const plan = await this.plan(arena, { strategy: shown, resolution: 'reversed' })
     const { table } = plan
     const isDirected = plan.lists === undefined
-    const lists = plan.lists ?? (await this.#lists(arena, table))
+    const lists = plan.lists ?? (await this.#lister.lists(arena, table, BLOCK_BANDS))
     return this.#device.withScratch(async (scratch) => {
       const count = 1 + (isDirected ? table.bands : partitions)
       const [rows, places, existing] = [scratch.words(ROW_WORDS * count), scratch.words(2), scratch.words(1)]

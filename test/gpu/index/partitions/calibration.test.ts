@@ -2,11 +2,7 @@ import t from 'tap'
 import type { Device } from '../../../../gpu/device/device.js'
 import { type CalibrationPlan, calibrate } from '../../../../gpu/index/partitions/calibration.js'
 import { fitCosts, impossibleCost } from '../../../../gpu/index/partitions/fit-costs.js'
-import {
-  cheapestBlockBands,
-  estimate,
-  type Situation,
-} from '../../../../gpu/index/partitions/traversal-costs.js'
+import { estimate, type Situation } from '../../../../gpu/index/partitions/traversal-costs.js'
 import { PrefixTree } from '../../../../gpu/index/prefix-tree.js'
 import { TRAVERSALS } from '../../../../protocol/traversal.js'
 import { WriteOp } from '../../../../protocol/types.js'
@@ -23,8 +19,6 @@ const FEW: Situation = {
   levels: 16,
   bands: 16,
   partitions: 1000,
-  treeBands: 16,
-  blockBands: 4,
   nodeBytes: 2 ** 24,
 }
 
@@ -138,16 +132,4 @@ t.test('costs that no device can have are found', async (t) => {
   t.equal(impossible(5, 1.5), undefined)
   t.match(impossible(5, 1 / 20), /less than half/)
   t.match(impossible(0, 1), /no time for more keys/)
-})
-
-t.test('blocks are as high as costs say, and the whole tree only where it fits a workgroup', async (t) => {
-  const costs = (within: number, between: number) => ({
-    'hierarchical serial waiting hops within a block': within,
-    'hierarchical serial waiting hops between blocks': between,
-  })
-  t.equal(cheapestBlockBands(costs(0, 1), { bands: 33, count: 1000 }), 33)
-  t.equal(cheapestBlockBands(costs(0, 1), { bands: 33, count: 2000 }), 16)
-  t.equal(cheapestBlockBands(costs(1, 0), { bands: 33, count: 1000 }), 1)
-  t.equal(cheapestBlockBands(costs(1, 4), { bands: 4, count: 2000 }), 1)
-  t.equal(cheapestBlockBands({}, { bands: 33, count: 1000 }), 4, 'where nothing was measured')
 })

@@ -22,8 +22,6 @@ const SITUATION: Situation = {
   levels: 4,
   bands: 4,
   partitions: 10,
-  treeBands: 4,
-  blockBands: 4,
   nodeBytes: 2 ** 10,
 }
 
