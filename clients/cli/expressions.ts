@@ -25,7 +25,7 @@ function parseMap(text: string, option: string): Record<string, unknown> {
   try {
     value = JSON.parse(text)
   } catch (error) {
-    throw badRequest(`--${option} is no JSON: ${error instanceof Error ? error.message : error}`)
+    throw badRequest(`--${option} is not JSON: ${error instanceof Error ? error.message : error}`)
   }
   if (isMap(value)) return value
   throw badRequest(`--${option} must be a map, such as {"column": "id"}`)

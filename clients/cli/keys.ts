@@ -53,7 +53,7 @@ function parse(text: string, { keyType, name }: IndexDefinition, hex: boolean, l
   if (keyType === 'bytes') return bytes
   const string = asText(bytes)
   if (string !== undefined) return string
-  throw badRequest(`${text} is no UTF-8, which ${what} is`)
+  throw badRequest(`${text} is not UTF-8, which ${what} must be`)
 }
 
 /** A key for one line of text, which is read as the same key; strings and bytes that do not fit in a line as hex digits after 0x. */

@@ -29,7 +29,7 @@ export function parseWhole(text: string, type: WholeType, what: string): number 
   const expected = `${what} is a whole number from ${least} to ${most} (${type})`
   if (!WHOLE.test(text)) {
     const kind = DECIMAL.test(text) ? 'whole number' : 'number'
-    throw badRequest(`${quotedText(text)} is no ${kind}; ${expected}`)
+    throw badRequest(`${quotedText(text)} is not a ${kind}; ${expected}`)
   }
   const value = BigInt(text.replace(/^\+/, ''))
   if (value < least || value > most) {
@@ -43,7 +43,7 @@ function parseFloatKey(text: string, type: 'f32' | 'f64', what: string): number 
   if (!DECIMAL.test(text)) {
     const reason = /^[+-]?nan$/i.test(text)
       ? 'NaN has no place in an order'
-      : `${quotedText(text)} is no number`
+      : `${quotedText(text)} is not a number`
     throw badRequest(`${reason}; ${what} is a number such as -1.5, 2e9 or Infinity (${type})`)
   }
   const value = type === 'f32' ? Math.fround(Number(text)) : Number(text)

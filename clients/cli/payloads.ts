@@ -29,7 +29,7 @@ export function parsePayload(text: string, { name, payloadKind }: IndexDefinitio
 
 function textIn(bytes: Uint8Array, what: string): string {
   const text = asText(bytes)
-  if (text === undefined) throw badRequest(`what the hex digits say is no UTF-8, which ${what} is`)
+  if (text === undefined) throw badRequest(`the hex digits are not UTF-8, which ${what} must be`)
   return text
 }
 
@@ -37,7 +37,7 @@ function parseJson(text: string, what: string): JsonValue {
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw badRequest(`${quotedText(text)} is no JSON, which ${what} is`, { cause })
+    throw badRequest(`${quotedText(text)} is not JSON, which ${what} must be`, { cause })
   }
 }
 

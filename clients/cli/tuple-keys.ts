@@ -18,7 +18,7 @@ export function parseTuple(text: string, keyType: TupleKeyType, what: string, le
     values !== undefined && (leading ? values.length <= types.length : values.length === types.length)
   if (values === undefined || !fits) {
     const parts = `a JSON array of ${leading ? 'up to ' : ''}${types.length} parts, ${types.join(', ')}`
-    throw badRequest(`${quotedText(text)} is no key; ${what} is ${parts}`)
+    throw badRequest(`${quotedText(text)} is not a key; ${what} is ${parts}`)
   }
   return values.map((value, i) => parsePart(value, types[i], `part ${i} of ${what}`))
 }
@@ -47,10 +47,10 @@ function parsePart(value: unknown, type: ScalarKeyType, what: string): ScalarKey
     const hex: unknown = Object(value).hex
     if (type === 'bytes' && typeof hex === 'string') return parseBytes(hex, true, what)
     const right = type === 'string' ? 'a text' : 'a text or {"hex": "…"}'
-    throw badRequest(`${quotedText(JSON.stringify(value))} is no ${type}; ${what} is ${right}`)
+    throw badRequest(`${quotedText(JSON.stringify(value))} is not ${type}; ${what} is ${right}`)
   }
   if (typeof value !== 'string' && typeof value !== 'number') {
-    throw badRequest(`${quotedText(JSON.stringify(value))} is no number; ${what} is one (${type})`)
+    throw badRequest(`${quotedText(JSON.stringify(value))} is not a number; ${what} is one (${type})`)
   }
   if (
     typeof value === 'number' &&

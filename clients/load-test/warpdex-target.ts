@@ -52,7 +52,7 @@ export class WarpdexTarget implements Target {
     if (keyType === wanted.keyType && payloadKind === wanted.payloadKind && unique) return
     const found = `${keyType} → ${payloadKind}${unique ? ', unique' : ''}`
     const right = `${wanted.keyType} → ${wanted.payloadKind}, unique`
-    throw badRequest(`index "${name}" is ${found}; the test wants ${right}`)
+    throw badRequest(`index "${name}" is ${found}; the test needs ${right}`)
   }
 
   async load(

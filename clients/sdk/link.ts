@@ -66,7 +66,7 @@ export function openLink({ url, client, token, ca, timeout, signal, onReply }: L
         try {
           receive(readReply(bytes))
         } catch (thrown) {
-          fail(connectionLost(url, `the server sent what is no frame: ${toWarpdexError(thrown).message}`))
+          fail(connectionLost(url, `the server sent an invalid frame: ${toWarpdexError(thrown).message}`))
         }
       },
       onClose: (reason, unauthorised = false) =>
@@ -89,13 +89,13 @@ function openOrRefuse(
     const isForbidden = Object(cause).name === 'SecurityError'
     const why = isForbidden
       ? 'cannot be reached by a page that came over https, which connects to wss:// addresses only'
-      : 'is no address of a server; one is ws://127.0.0.1:7070, or of a Unix socket ws+unix:/run/warpdex.sock'
+      : 'is not an address of a server; one is ws://127.0.0.1:7070, or of a Unix socket ws+unix:/run/warpdex.sock'
     throw badRequest(`${JSON.stringify(url)} ${why}`, { cause })
   }
 }
 
 function unauthorisedBy(url: string, token: string | undefined): WarpdexError {
-  const what = token === undefined ? 'wants a token' : 'does not know the token'
+  const what = token === undefined ? 'needs a token' : 'does not know the token'
   return new WarpdexError('UNAUTHORISED', `the server at ${url} ${what}`)
 }
 

@@ -160,7 +160,7 @@ function parsed(payload: Uint8Array): JsonValue {
   try {
     return JSON.parse(text.decode(payload))
   } catch (cause) {
-    throw new WarpdexError('INTERNAL', 'a payload of kind json is no JSON', { cause })
+    throw new WarpdexError('INTERNAL', 'a payload of kind json is not JSON', { cause })
   }
 }
 

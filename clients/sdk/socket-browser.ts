@@ -2,7 +2,7 @@ import { tokenSubprotocols } from '../../protocol/bearer.js'
 import type { Socket, SocketHandlers, SocketOptions } from './socket.js'
 
 const REFUSED =
-  'nobody there, or the server wants a token, does not know the one given, or takes no pages of this origin; browsers do not say which'
+  'nobody there, or the server needs a token, does not know the one given, or takes no pages of this origin; browsers do not say which'
 
 /**
  * Opens a WebSocket of the browser. Package.json puts this module in the place of `socket-node.ts` in browsers' bundles.

@@ -190,7 +190,7 @@ class Feed {
 
 function pageOf(reply: Reply<'watch'>, known: KnownIndex): Page {
   const { position, offsets } = reply.columns
-  if (position === undefined) throw misfit('there is no position')
+  if (position === undefined) throw misfit('there is not a position')
   const count = offsets === undefined ? 0 : offsets.bytes.byteLength / 4 - 1
   return { after: numberIn(position, 'position'), part: { reply, asked: { count } }, known }
 }
@@ -250,7 +250,7 @@ function parsePosition(text: string): IndexHandle & { readonly position: number 
   const [handle, generation, position] = /^\d+\.\d+\.\d+$/.test(text) ? text.split('.').map(Number) : []
   if (handle >>> 0 === handle && generation >>> 0 === generation && Number.isSafeInteger(position))
     return { handle, generation, position }
-  throw badRequest(`${shown(text)} is no position; each batch of a feed has one`)
+  throw badRequest(`${shown(text)} is not a position; each batch of a feed has one`)
 }
 
 function misfit(what: string): WarpdexError {

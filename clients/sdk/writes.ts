@@ -83,7 +83,7 @@ export function writeOne<T>(
     const code = codes[i]
     // To delete what can never be stored is right.
     const isDelete = op === WriteOp.deleteKey || op === WriteOp.deletePair
-    if (code === ResultCode.notANumber && !isDelete) throw badRequest('NaN is no key')
+    if (code === ResultCode.notANumber && !isDelete) throw badRequest('NaN is not a key')
     return read(code === ResultCode.inserted || code === ResultCode.replaced || code === ResultCode.deleted)
   })
 }

@@ -226,7 +226,7 @@ function summary(stored: LoadResult, bad: number): string {
     `${grouped(inserted)} inserted`,
     ...(replaced > 0 ? [`${grouped(replaced)} replaced`] : []),
     ...(existing > 0 ? [`${grouped(existing)} not inserted: their keys are there already`] : []),
-    ...(refused > 0 ? [`${grouped(refused)} refused: NaN is no key`] : []),
+    ...(refused > 0 ? [`${grouped(refused)} refused: NaN is not a key`] : []),
     ...(bad > 0 ? [skippedText(bad)] : []),
   ]
   return `${rate(stored)}, in ${seconds.toFixed(1)} s: ${outcomes.join(', ')}`

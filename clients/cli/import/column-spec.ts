@@ -11,7 +11,7 @@ export function parseColumnSpec(text: string): readonly ColumnDefinition[] {
     const match = /^\s*(.+?)\s*:\s*(\w+(?:\([\d, ]+\))?)(\??)\s*$/.exec(part)
     if (match !== null) return { name: match[1], type: match[2], nullable: match[3] === '?' }
     throw badRequest(
-      `"${part}" is no column; one is NAME:TYPE, with a question mark behind it where values may be missing, and TYPE one of ${TYPE_NAMES}`,
+      `"${part}" is not a column; one is NAME:TYPE, with a question mark behind it where values may be missing, and TYPE one of ${TYPE_NAMES}`,
     )
   })
   return parseColumns(columns)

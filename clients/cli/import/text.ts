@@ -93,6 +93,6 @@ function cancelled(): WarpdexError {
 function unreadable(path: string, error: unknown): WarpdexError {
   if (error instanceof WarpdexError && error.code === 'CANCELLED') return error
   const name = path === STANDARD_INPUT ? 'standard input' : path
-  const reason = error instanceof TypeError ? 'it is no UTF-8 text' : toWarpdexError(error).message
+  const reason = error instanceof TypeError ? 'it is not UTF-8 text' : toWarpdexError(error).message
   return badRequest(`${name} cannot be imported: ${reason}`)
 }

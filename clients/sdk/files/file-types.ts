@@ -97,11 +97,11 @@ export function converted(expression: string, name: string, type: ColumnType, fo
   const shape = decimalShape(type)
   if (shape !== undefined) {
     const exact = `cast(${expression} as DECIMAL(${shape.precision},${shape.scale}))`
-    return checked(expression, exact, `cast(${exact} as ${sql})`, `column ${name} is no ${type}`)
+    return checked(expression, exact, `cast(${exact} as ${sql})`, `column ${name} is not ${type}`)
   }
   const cast = found === sql ? expression : `cast(${expression} as ${sql})`
   if (!WHOLE.test(sql) || !/^(DECIMAL|DOUBLE|FLOAT)/.test(found)) return cast
-  return checked(expression, cast, cast, `column ${name} is no whole number`)
+  return checked(expression, cast, cast, `column ${name} is not a whole number`)
 }
 
 /** A result for a value that a conversion leaves as it is; else an error that shows the value. */

@@ -152,7 +152,7 @@ class Load {
     refuseLosses(others)
     const unnamed = found.find((column) => !isName(column.name))
     if (unnamed !== undefined) {
-      throw badRequest(`${JSON.stringify(unnamed.name)} is no name of a column; name it in the file`)
+      throw badRequest(`${JSON.stringify(unnamed.name)} is not a column name; name it in the file`)
     }
     const inferred = others.map(({ name, type, nullable }) => ({ name, type, nullable }))
     const columns = existing === undefined ? [...chosen, ...inferred] : existing.columns
@@ -219,6 +219,6 @@ async function ofArrow<T>(path: string, read: () => Promise<T>): Promise<T> {
     // Where bytes are missing or wrong, the reader comes upon values that are not there.
     const isBroken = thrown instanceof TypeError || thrown instanceof RangeError
     const reason = isBroken ? 'it ends early, or is damaged' : toWarpdexError(thrown).message
-    throw badRequest(`${path} is no Arrow file or stream: ${reason}`, { cause: thrown })
+    throw badRequest(`${path} is not an Arrow file or stream: ${reason}`, { cause: thrown })
   }
 }

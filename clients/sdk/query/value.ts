@@ -377,7 +377,7 @@ export function expressionOf(operand: Operand): Expression {
   if (typeof operand !== 'bigint') {
     if (operand === null || CONSTANT_TYPES.includes(typeof operand)) return { value: operand }
     throw badRequest(
-      `${titleOf(operand)} is no value of a query; use a number, a bigint, a text, true, false, null, or what col and its methods give`,
+      `${titleOf(operand)} is not a value of a query; use a number, a bigint, a text, true, false, null, or what col and its methods give`,
     )
   }
   const small = operand >= Number.MIN_SAFE_INTEGER && operand <= Number.MAX_SAFE_INTEGER

@@ -5,13 +5,13 @@ import type { ServerStatus } from '../status.js'
 
 const TOKEN_KEY = 'warpdex-token'
 
-/** Says that the server wants a token, or one that may see its figures. */
+/** Says that the server needs a token, or one that may see its figures. */
 export class TokenWanted extends Error {
   /** Whether one was given. */
   readonly wasGiven: boolean
 
   constructor(wasGiven: boolean) {
-    super('the server wants a token')
+    super('the server needs a token')
     this.wasGiven = wasGiven
   }
 }

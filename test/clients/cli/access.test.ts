@@ -52,7 +52,7 @@ t.test('a server with TLS and tokens, from making them to taking one away', asyn
     { code: 1, err: '' },
     { code: 2, err: /UNAUTHORISED: .*needs the right "write" on "b"; the token "reader" lacks it/ },
     { code: 0 },
-    { code: 2, err: /UNAUTHORISED: .*wants a token; set WARPDEX_TOKEN/ },
+    { code: 2, err: /UNAUTHORISED: .*needs a token; set WARPDEX_TOKEN/ },
     { code: 2, err: /self-signed.*--ca FILE/ },
     { code: 2, err: /none cannot be read/ },
   ])

@@ -188,13 +188,13 @@ t.test('what is wrong is said in one line, with exit code 2', async (t) => {
   await wrong(['put', 'towns', '1'], /warpdex: too few arguments: 2 of at least 3; --help/)
   await wrong(['get', 'towns', '1', '--frist'], /warpdex: .*frist/)
   await wrong(['get', 'towns', '1'], /CONNECTION_LOST: .*127\.0\.0\.1:9: .*REFUSED.*"warpdex serve"/)
-  await wrong(['list', '--url', 'gopher://x'], /warpdex: "gopher:\/\/x" is no address/)
+  await wrong(['list', '--url', 'gopher://x'], /warpdex: "gopher:\/\/x" is not an address/)
   await wrong(['create', 'x', '--key', 'u32', '--payload', 'fixed(65)'], /warpdex: .*fixed\(65\)/)
   await wrong(['serve', '--port', 'x'], /warpdex: the flag --port is "x"; it must be a whole number/)
   await wrong(['serve', '--config', '/nowhere.json'], /warpdex: .*\/nowhere\.json cannot be read/)
 })
 
-t.test('a server beyond this machine wants a token, and stops before it opens anything', async (t) => {
+t.test('a server beyond this machine needs a token, and stops before it opens anything', async (t) => {
   const cli = cliOf({})
   const data = join(directory, 'other')
   t.match(await cli(['serve', '--host', '0.0.0.0', '--directory', data]), { code: 2, err: /token/ })
@@ -204,7 +204,7 @@ t.test('a server beyond this machine wants a token, and stops before it opens an
 t.test('the token comes from a flag or the environment', async (t) => {
   const server = await serve(t, join(directory, 'guarded'), { WARPDEX_TOKEN: 'hush' })
   const cli = cliOf({ WARPDEX_URL: server.url })
-  t.match(await cli(['list']), { code: 2, err: /UNAUTHORISED: .*wants a token; set WARPDEX_TOKEN/ })
+  t.match(await cli(['list']), { code: 2, err: /UNAUTHORISED: .*needs a token; set WARPDEX_TOKEN/ })
   t.match(await cli(['list', '--token', 'guess']), { code: 2, err: /UNAUTHORISED: .*does not know/ })
   t.match(await cli(['list', '--token', 'hush']), { code: 0 })
   t.match(await cliOf({ WARPDEX_TOKEN: 'hush' })(['list', '--url', server.url]), { code: 0 })

@@ -63,12 +63,12 @@ t.test('import', async (t) => {
     const input = '1,1\nx,2\n3,-3\n4\n5,5\n'
     t.match(await cli(['import', 'numbers', '-'], input), {
       code: 2,
-      err: /warpdex: line 2: "x" is no number/,
+      err: /warpdex: line 2: "x" is not a number/,
     })
     const { code, out, err } = await cli(['import', 'numbers', '-', '--skip-bad'], input)
     t.match({ code, out }, { code: 0, out: / 2 inserted, 3 bad lines skipped/ })
     t.match(err, /line 2: .*\n.*line 3: "-3" is out of range.*\n.*line 4: there is no tab or comma/)
-    t.match(await cli(['import', 'numbers', '-'], Uint8Array.of(0xff, 0xfe)), { code: 2, err: /no UTF-8/ })
+    t.match(await cli(['import', 'numbers', '-'], Uint8Array.of(0xff, 0xfe)), { code: 2, err: /not UTF-8/ })
     const latin = Buffer.from('id,name\n1,caf\xe9\n', 'latin1')
     const named = ['import', 'texts', '-', '--key-column', 'id', '--payload-column', 'name']
     t.match(await cli(named, latin), {

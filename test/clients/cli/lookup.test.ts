@@ -97,7 +97,7 @@ void t.test('lookup adds to a file what an index has', async (t) => {
     })
     t.match(await of('bad.csv', '--key', 'id'), {
       code: 2,
-      err: /row 2: "x" is no number; a key of index "cities"/,
+      err: /row 2: "x" is not a number; a key of index "cities"/,
     })
     t.match(await of('none.csv', '--key', 'id'), { code: 2, err: /No files found/ })
     t.match(await of('none.arrow', '--key', 'id'), {

@@ -98,7 +98,7 @@ void t.test('what files have comes into relations as it is, or not at all', asyn
     await load('loss.parquet', undefined, { columns: 'h:i64?,d:string,z:string,l:string' })
     const { d, l } = await read('loss.parquet')
     t.same({ d, l }, { d: ['19.045'], l: ['[1, 2]'] })
-    const whole = /2\.5.* in column id is no whole number; no row is stored$/
+    const whole = /2\.5.* in column id is not a whole number; no row is stored$/
     await refused(whole, 'whole.csv', 'id\n1\n2.5\n', { columns: 'id:u32' })
     await refused(/line 2: .*"x" to 'DECIMAL/, 'text.csv', 'id\nx\n', { columns: 'id:u32' })
     await refused(/line 3: .*"-1" to 'UINTEGER'/, 'sign.csv', 'id\n1\n-1\n', { columns: 'id:u32' })
@@ -162,7 +162,7 @@ void t.test('what files have comes into relations as it is, or not at all', asyn
     await refused(/Arrow has no lines/, 'few.arrow', bytes, { skipped: [] })
     for (let length = 0; length < bytes.length; length += 31) {
       const name = `cut-${length}.arrow`
-      await refused(/^\S+ is no Arrow file or stream: (?!Cannot read)/, name, bytes.slice(0, length))
+      await refused(/^\S+ is not an Arrow file or stream: (?!Cannot read)/, name, bytes.slice(0, length))
     }
   })
 })

@@ -95,7 +95,7 @@ void t.test('relations from files', async (t) => {
       )
     }
     t.equal(batches, 1)
-    await refused(/is no Arrow file or stream/, 'none.arrow', 'none')
+    await refused(/is not an Arrow file or stream/, 'none.arrow', 'none')
     await t.rejects(arrow.appendArrow(tableFromArrays({ size: Int32Array.of(1) })), {
       message: /no column "size"/,
     })
@@ -148,7 +148,7 @@ void t.test('relations from files', async (t) => {
     })
     t.same(await changed.read(), { id: [3, 9] })
     t.match(await cli(['delete-rows', 'changed']), { code: 2, err: /where/ })
-    t.match(await cli(['delete-rows', 'changed', '--where', '{']), { code: 2, err: /--where is no JSON/ })
+    t.match(await cli(['delete-rows', 'changed', '--where', '{']), { code: 2, err: /--where is not JSON/ })
     t.match(await cli(['delete-rows', 'changed', '--where', '7']), { code: 2, err: /must be a map/ })
   })
 })

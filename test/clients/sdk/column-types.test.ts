@@ -76,7 +76,7 @@ t.test('values of other units and kinds are converted, or refused with what is r
   t.same(times, [time, '1970-01-01T00:00:00.000001Z', time, null, '1970-01-01T00:00:01Z'])
   t.same(c, ['19.04', '0.01', null, null, '19.04'])
   for (const [rows, message] of [
-    [{ b: [1] }, /which is no boolean/],
+    [{ b: [1] }, /which is not boolean/],
     [{ d: ['1998-02-29'] }, /no date, such as "1998-09-02"/],
     [{ t: ['yesterday'] }, /no timestamp, such as/],
     [{ c: ['1.234'] }, /no decimal\(12,2\), such as "19.04"/],

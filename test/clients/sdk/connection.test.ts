@@ -57,7 +57,7 @@ t.test('a connection that cannot be made is an error with a reason', async (t) =
   t.equal(await client.closed, undefined)
   await server.stop()
   await t.rejects(connect(url), { code: 'CONNECTION_LOST', message: /ECONNREFUSED/ })
-  await t.rejects(connect('cities'), { code: 'BAD_REQUEST', message: /"cities" is no address/ })
+  await t.rejects(connect('cities'), { code: 'BAD_REQUEST', message: /"cities" is not an address/ })
   await server.start()
 })
 

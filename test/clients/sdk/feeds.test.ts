@@ -121,7 +121,7 @@ t.test('a feed ends with its client, by its signal, and says what has become of 
   await other.get('a')
   await client.dropIndex('others')
   await t.rejects(waiting, { code: 'UNKNOWN_INDEX' })
-  await t.rejects(texts.watch({ from: 'x' }).next(), { code: 'BAD_REQUEST', message: /is no position/ })
+  await t.rejects(texts.watch({ from: 'x' }).next(), { code: 'BAD_REQUEST', message: /is not a position/ })
   t.throws(() => texts.watch({ form: 'x' } as WatchOptions), { code: 'BAD_REQUEST' })
 })
 

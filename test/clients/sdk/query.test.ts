@@ -310,12 +310,12 @@ t.test('a batch of a result is an Arrow record batch', async (t) => {
 t.test('what is no constant is refused where it stands', async (t) => {
   const loosely = (value: unknown) => value as number
   const cases: readonly (readonly [unknown, RegExp])[] = [
-    [new Date(0), /a Date is no value of a query/],
-    [undefined, /undefined is no value/],
-    [{}, /an Object is no value/],
-    [[1], /an Array is no value/],
-    [Symbol('x'), /a symbol is no value/],
-    [() => 1, /a function is no value/],
+    [new Date(0), /a Date is not a value of a query/],
+    [undefined, /undefined is not a value/],
+    [{}, /an Object is not a value/],
+    [[1], /an Array is not a value/],
+    [Symbol('x'), /a symbol is not a value/],
+    [() => 1, /a function is not a value/],
   ]
   for (const [value, message] of cases) {
     const refused = { code: 'BAD_REQUEST', message }

@@ -41,7 +41,7 @@ t.test(
       message: /ENOENT.*no server listens at this path/,
     })
     for (const url of ['ws+unix:', 'ws+unix::/']) {
-      await t.rejects(connect(url), { code: 'BAD_REQUEST', message: /is no address.*ws\+unix:\/run/ })
+      await t.rejects(connect(url), { code: 'BAD_REQUEST', message: /is not an address.*ws\+unix:\/run/ })
     }
   },
 )

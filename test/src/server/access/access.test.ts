@@ -207,7 +207,7 @@ t.test('who has no token, or a wrong one, is not let in at all', async (t) => {
   t.equal(await statusFor({}, tokenSubprotocols('guess')), '401')
   t.equal(await statusFor({}, ['warpdex', 'warpdex.bearer.$$$']), '401')
   t.equal(await statusFor(bearer('guess'), tokenSubprotocols(TOKENS.reader)), '401', 'the header counts')
-  await t.rejects(connect(url), { code: 'UNAUTHORISED', message: /wants a token/ })
+  await t.rejects(connect(url), { code: 'UNAUTHORISED', message: /needs a token/ })
   await t.rejects(connect(url, { token: 'guess' }), {
     code: 'UNAUTHORISED',
     message: /does not know the token/,
@@ -225,8 +225,8 @@ t.test('a browser brings its token as a subprotocol', async (t) => {
       t.teardown(() => socket.close())
     })
   t.equal(await outcome(TOKENS.monitor), 'open')
-  t.match(await outcome('guess'), /wants a token/)
-  t.match(await outcome(undefined), /wants a token/)
+  t.match(await outcome('guess'), /needs a token/)
+  t.match(await outcome(undefined), /needs a token/)
   for (const token of ['~', 'a', 'ab', 'abc', '~~~???>>>', '!'.repeat(512)]) {
     const [, offer] = tokenSubprotocols(token)
     t.match(offer, /^warpdex\.bearer\.[A-Za-z0-9_-]+$/, 'what a subprotocol may consist of')

@@ -78,7 +78,7 @@ def _explained(error: Exception, url: str, token: str | None) -> WarpdexError:
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", getattr(response, "status_code", None))
     if status == 401:
-        what = "wants a token" if token is None else "does not know the token"
+        what = "needs a token" if token is None else "does not know the token"
         return WarpdexError("UNAUTHORISED", f"the server at {url} {what}")
     if status == 503:
         full = "HTTP 503: the server is starting, stopping, or has as many clients as it takes"
