@@ -147,7 +147,7 @@ function encodeText(text: string, { name }: ColumnDefinition): Uint8Array {
 
 function misfit(value: InputValue, { name, type }: ColumnDefinition, row: number): WarpdexError {
   return badRequest(
-    `row ${row} of column ${JSON.stringify(name)} has ${shown(value)}, which is not ${type}${hint(type)}`,
+    `row ${row} of column ${JSON.stringify(name)} has ${shown(value)}, which is not of type ${type}${hint(type)}`,
   )
 }
 

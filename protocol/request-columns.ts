@@ -320,7 +320,7 @@ function checkKeys(column: Column, keyType: KeyType): void {
   for (let i = 0; i < count; i++) {
     const key = valueAt(column, i)
     const fault = parts !== undefined ? tupleFault(parts, key) : isUtf8(key) ? undefined : NO_UTF8
-    if (fault !== undefined) throw badRequest(`key ${i} is not ${keyType}: ${fault}`)
+    if (fault !== undefined) throw badRequest(`key ${i} is not of type ${keyType}: ${fault}`)
   }
 }
 

@@ -208,5 +208,5 @@ export function hasLoneSurrogate(text: string): boolean {
 
 /** @param key its number among those that were added */
 function unfit(value: unknown, type: ScalarKeyType, part: number, key: number): WarpdexError {
-  return badRequest(`${shown(value)} is not ${type}, which part ${part} of key ${key} must be`)
+  return badRequest(`${shown(value)} is not of type ${type}, which part ${part} of key ${key} must be`)
 }

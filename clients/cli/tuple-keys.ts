@@ -47,7 +47,7 @@ function parsePart(value: unknown, type: ScalarKeyType, what: string): ScalarKey
     const hex: unknown = Object(value).hex
     if (type === 'bytes' && typeof hex === 'string') return parseBytes(hex, true, what)
     const right = type === 'string' ? 'a text' : 'a text or {"hex": "…"}'
-    throw badRequest(`${quotedText(JSON.stringify(value))} is not ${type}; ${what} is ${right}`)
+    throw badRequest(`${quotedText(JSON.stringify(value))} is not of type ${type}; ${what} is ${right}`)
   }
   if (typeof value !== 'string' && typeof value !== 'number') {
     throw badRequest(`${quotedText(JSON.stringify(value))} is not a number; ${what} is one (${type})`)

@@ -29,7 +29,7 @@ export function constantOf(reader: NodeReader): Constant {
   if (constant === undefined) throw reader.fault(`${describe(value)} is no constant`)
   if (type === undefined) return constant
   const fitting = constantAs(constant, type)
-  if (fitting === undefined) throw reader.fault(`${describe(value)} is not ${type}`)
+  if (fitting === undefined) throw reader.fault(`${describe(value)} is not of type ${type}`)
   return fitting
 }
 

@@ -180,7 +180,7 @@ t.test('strings are UTF-8, each by itself', async (t) => {
   t.ok(requireKeys(keys('', 'é', '\0', '🜁'), texts))
   t.throws(() => requireKeys(keys('a', Uint8Array.of(0xff)), texts), {
     code: 'BAD_REQUEST',
-    message: /key 1 is not string: its bytes are no UTF-8/,
+    message: /key 1 is not of type string: its bytes are no UTF-8/,
   })
   t.throws(() => requireKeys(keys('a', Uint8Array.of(0xc3), Uint8Array.of(0xa9)), texts), {
     message: /key 1/,
@@ -196,7 +196,7 @@ t.test('tuples are whole', async (t) => {
   t.ok(requireKeys(keys(bytes, bytes), pairs))
   t.throws(() => requireKeys(keys(bytes, bytes.subarray(0, -1)), pairs), {
     code: 'BAD_REQUEST',
-    message: /key 1 is not tuple\(u32,string\): part 1/,
+    message: /key 1 is not of type tuple\(u32,string\): part 1/,
   })
 })
 

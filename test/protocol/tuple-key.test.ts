@@ -77,7 +77,7 @@ t.test('what a part cannot hold is refused', async (t) => {
     ['bytes', 'a'],
   ]
   for (const [type, value] of cases) {
-    const message = new RegExp(`is not ${type}, which part 0`)
+    const message = new RegExp(`is not of type ${type}, which part 0`)
     t.throws(() => encode([type], value), { code: 'BAD_REQUEST', message }, `${type} ${value}`)
   }
   t.throws(() => encode(['u32'], 1, 2), { message: /2 parts; the type has 1/ })

@@ -97,7 +97,7 @@ export function converted(expression: string, name: string, type: ColumnType, fo
   const shape = decimalShape(type)
   if (shape !== undefined) {
     const exact = `cast(${expression} as DECIMAL(${shape.precision},${shape.scale}))`
-    return checked(expression, exact, `cast(${exact} as ${sql})`, `column ${name} is not ${type}`)
+    return checked(expression, exact, `cast(${exact} as ${sql})`, `column ${name} is not of type ${type}`)
   }
   const cast = found === sql ? expression : `cast(${expression} as ${sql})`
   if (!WHOLE.test(sql) || !/^(DECIMAL|DOUBLE|FLOAT)/.test(found)) return cast

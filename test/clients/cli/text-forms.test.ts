@@ -88,7 +88,7 @@ t.test('keys that are texts, bytes and tuples', async (t) => {
     ['[7,"a",1]', /is not a key/],
     ['[7.5,"a"]', /part 0 of a key of index "x" is a whole number/],
     ['[18446744073709551615,"a"]', /in quotes/],
-    ['[7,1]', /"1" is not bytes; part 1/],
+    ['[7,1]', /"1" is not of type bytes; part 1/],
     ['[7,{"hex":"0"}]', /not hex/],
     ['[null,"a"]', /"null" is not a number/],
   ]

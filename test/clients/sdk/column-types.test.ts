@@ -76,10 +76,10 @@ t.test('values of other units and kinds are converted, or refused with what is r
   t.same(times, [time, '1970-01-01T00:00:00.000001Z', time, null, '1970-01-01T00:00:01Z'])
   t.same(c, ['19.04', '0.01', null, null, '19.04'])
   for (const [rows, message] of [
-    [{ b: [1] }, /which is not boolean/],
-    [{ d: ['1998-02-29'] }, /no date, such as "1998-09-02"/],
-    [{ t: ['yesterday'] }, /no timestamp, such as/],
-    [{ c: ['1.234'] }, /no decimal\(12,2\), such as "19.04"/],
+    [{ b: [1] }, /which is not of type boolean/],
+    [{ d: ['1998-02-29'] }, /of type date, such as "1998-09-02"/],
+    [{ t: ['yesterday'] }, /of type timestamp, such as/],
+    [{ c: ['1.234'] }, /of type decimal\(12,2\), such as "19.04"/],
     [{ c: new Float64Array(1) }, /takes a BigInt64Array or an array, not a Float64Array/],
   ] as const) {
     await t.rejects(all.append(rows), { code: 'BAD_REQUEST', message })

@@ -90,11 +90,11 @@ void t.test('values that a column cannot hold are refused before they are sent',
   const orders = client.relation('orders')
   const refused = (input: Parameters<typeof orders.append>[0], message: RegExp) =>
     t.rejects(orders.append(input), { code: 'BAD_REQUEST', message })
-  await refused({ id: [1, -1], total: [1, 2] }, /row 1 of column "id" has -1, which is not u32/)
-  await refused({ id: [1.5], total: [1] }, /1\.5, which is not u32/)
+  await refused({ id: [1, -1], total: [1, 2] }, /row 1 of column "id" has -1, which is not of type u32/)
+  await refused({ id: [1.5], total: [1] }, /1\.5, which is not of type u32/)
   await refused({ id: [null], total: [1] }, /"id" \(u32\) has no value in row 0/)
-  await refused({ id: [1], total: [-1n] }, /which is not u64/)
-  await refused({ id: [1], total: [1], city: [3] }, /which is not string/)
+  await refused({ id: [1], total: [-1n] }, /which is not of type u64/)
+  await refused({ id: [1], total: [1], city: [3] }, /which is not of type string/)
   await refused({ id: [1], total: [1], city: ['\ud800'] }, /surrogate/)
   await refused({ id: [1], total: [1, 2] }, /column "id" has 1 rows, column "total" 2/)
   await refused(

@@ -141,10 +141,10 @@ t.test('tuples as keys, and leading parts as ends of ranges', async (t) => {
   t.same(await payloads(index.entries({ from: [2 ** 32 - 1], fromExclusive: true })), [])
   t.equal(await index.get([2, 'de', 0n]), 4)
   const wrong: [readonly (number | bigint | string)[], RegExp][] = [
-    [[1, 'de'], /\[1, "de"\] is not tuple/],
+    [[1, 'de'], /\[1, "de"\] is not of type tuple/],
     [[1, 'de', 1n, 1], /key 0 has 4 parts; the type has 3/],
-    [[-1, 'de', 1n], /-1 is not u32, which part 0/],
-    [[1, 'a\ud800', 1n], /is not string, which part 1/],
+    [[-1, 'de', 1n], /-1 is not of type u32, which part 0/],
+    [[1, 'a\ud800', 1n], /is not of type string, which part 1/],
   ]
   for (const [key, message] of wrong) {
     // Callers without types can send such keys.
@@ -175,9 +175,9 @@ t.test('keys that cannot be are refused before they are sent', async (t) => {
   t.same([...(await texts.insertMany([longest, `${longest.slice(0, -1)}è`], [1, 2]))], [0, 0])
   t.same(await payloads(texts.entries({ prefix: longest.slice(0, -1) })), [2, 1])
   await t.rejects(texts.getMany(['', `${longest}a`]), { code: 'TOO_LARGE', message: /key 1 has 4097 bytes/ })
-  await t.rejects(texts.getMany(['a\ud800']), { code: 'BAD_REQUEST', message: /is not string/ })
-  await t.rejects(client.index('texts').getMany([1]), { code: 'BAD_REQUEST', message: /1 is not string/ })
-  await t.rejects(client.index('raw').getMany(['a']), { code: 'BAD_REQUEST', message: /"a" is not bytes/ })
+  await t.rejects(texts.getMany(['a\ud800']), { code: 'BAD_REQUEST', message: /is not of type string/ })
+  await t.rejects(client.index('texts').getMany([1]), { code: 'BAD_REQUEST', message: /1 is not of type string/ })
+  await t.rejects(client.index('raw').getMany(['a']), { code: 'BAD_REQUEST', message: /"a" is not of type bytes/ })
   await t.rejects(client.index('raw').getMany(Uint32Array.of(1)), {
     code: 'WRONG_KEY_TYPE',
     message: /offsets/,
@@ -186,7 +186,7 @@ t.test('keys that cannot be are refused before they are sent', async (t) => {
     code: 'BAD_REQUEST',
   })
   const notText = { bytes: Uint8Array.of(255), offsets: Uint32Array.of(0, 1) }
-  await t.rejects(texts.getMany(notText), { code: 'BAD_REQUEST', message: /key 0 is not string/ })
+  await t.rejects(texts.getMany(notText), { code: 'BAD_REQUEST', message: /key 0 is not of type string/ })
 })
 
 t.test('an index that was made anew with other keys says so', async (t) => {

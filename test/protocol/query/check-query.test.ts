@@ -41,7 +41,7 @@ t.test('faults are named with the way to them', async (t) => {
     ],
     [
       where(binary('=', col('u'), { value: '99999999999', type: 'u32' })),
-      'query.condition.args[1]: "99999999999" is not u32',
+      'query.condition.args[1]: "99999999999" is not of type u32',
     ],
     [where({ op: 'in', args: [] }), 'query.condition: "args" has 0 elements'],
     [

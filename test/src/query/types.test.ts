@@ -103,8 +103,8 @@ t.test('digits that a decimal lacks fail the query', async (t) => {
   const columns = [{ name: 'x', value: op('*', large, val(100)) }]
   await t.rejects(bed.rows({ op: 'project', input: R, columns }), { message: /overflow/ })
   for (const [value, message] of [
-    [val('1998-02-29', 'date'), /no date/],
-    [val('1.234', 'decimal(9,2)'), /no decimal/],
+    [val('1998-02-29', 'date'), /of type date/],
+    [val('1.234', 'decimal(9,2)'), /of type decimal/],
     [val('x', 'decimal(40,2)'), /"type" must be one of/],
     [op('*', col('d'), val(1)), /date/],
   ] as const) {
