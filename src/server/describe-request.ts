@@ -75,15 +75,22 @@ function relationsIn(query: unknown): readonly string[] {
   return [...names]
 }
 
+/** What replies say of rows, each some of it. */
+interface Counted {
+  readonly batch?: { readonly rows: number }
+  readonly kept?: { readonly rows: number }
+  readonly rows?: number
+  readonly changed?: number
+  readonly appended?: readonly { readonly rows: number }[]
+}
+
 /** Rows of a batch of a result, entries of a scan, or rows that were stored or changed. */
 function rowsOf({ columns, fields }: Result): number {
   if (columns !== undefined) {
     const offsets = columns.offsets && aligned(columns.offsets.bytes, Uint32Array)
     return offsets?.at(-1) ?? 0
   }
-  const { batch, kept, rows, changed, appended } = fields as {
-    readonly [Name in 'batch' | 'kept']?: { readonly rows: number }
-  } & { readonly rows?: number; readonly changed?: number; readonly appended?: readonly { rows: number }[] }
+  const { batch, kept, rows, changed, appended }: Counted = fields
   const stored = appended?.reduce((sum, each) => sum + each.rows, 0)
   return batch?.rows ?? kept?.rows ?? rows ?? changed ?? stored ?? 0
 }

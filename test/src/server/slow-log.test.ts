@@ -4,7 +4,7 @@ import { LIMITS } from '../../../protocol/limits.js'
 import type { SlowRequest } from '../../../protocol/slow-request.js'
 import { SlowLog } from '../../../src/observe/slow-log.js'
 import { statementOutline } from '../../../src/observe/statement-outline.js'
-import { cliOf } from '../../clients/cli/run-cli.js'
+import { cliOf, spawnCli } from '../../clients/cli/run-cli.js'
 import { modelStructures } from '../../model-structure.js'
 import { start } from './start.js'
 
@@ -72,20 +72,25 @@ for (const ioThreads of [0, 1]) {
       [get, scan],
     )
     if (ioThreads > 0) return
-    const cli = cliOf({ WARPDEX_URL: server.url, WARPDEX_TOKEN: TOKEN })
+    const environment = { WARPDEX_URL: server.url, WARPDEX_TOKEN: TOKEN }
+    const cli = cliOf(environment)
     t.match(await cli(['slow']), {
       code: 0,
       out: /^time [\s\S]*\n\S+Z +get +OK +\d+ ms +\d+ \+ \d+ \+ \d+ +4 +0 .*--token at .*127.0.0.1 +numbers\n/,
     })
-    const { out } = await cli(['slow', '--json'])
-    const lines = out
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as SlowRequest)
-    t.match(
-      lines.find(({ op }) => op === 'get'),
-      { ...get, at: new Date(get.at).toISOString() },
-    )
+    const follower = spawnCli(environment, ['slow', '--follow', '--json'])
+    t.teardown(() => follower.kill())
+    let printed = ''
+    follower.stdout.on('data', (text) => {
+      printed += text
+    })
+    const line = async (op: string) => {
+      const found = printed.split('\n').find((each) => each.includes(`"op":"${op}"`))
+      return found && printed.includes(`${found}\n`) ? (JSON.parse(found) as SlowRequest) : undefined
+    }
+    t.match(await until(() => line('get')), { ...get, at: new Date(get.at).toISOString() })
+    await index.countMany([1])
+    t.match(await until(() => line('count')), { names: ['numbers'], keys: 1 })
   })
 }
 
