@@ -208,5 +208,7 @@ function unfit(keys: readonly AnyKey[], i: number, definition: IndexDefinition):
   const right = isTupleKeyType(keyType)
     ? `a list of its parts, such as ${example(definition)}`
     : SINGLE[keyType][0]
-  return badRequest(`${shown(keys[i])} is not of type ${keyType}: key ${i} for index "${name}" must be ${right}`)
+  return badRequest(
+    `${shown(keys[i])} is not of type ${keyType}: key ${i} for index "${name}" must be ${right}`,
+  )
 }

@@ -262,7 +262,10 @@ t.test('beginners are told what is right', async (t) => {
     [() => texts.getMany(loosely((k: string) => k)), /not a function/],
     [() => texts.getMany(loosely(new Set(['k']))), /not a Set; Array\.from makes a list of it/],
     [() => texts.getMany(loosely(some())), /Array\.from makes a list of it/],
-    [() => texts.getMany(loosely(['k', null])), /null is not of type string: key 1 for index "texts" must be a text/],
+    [
+      () => texts.getMany(loosely(['k', null])),
+      /null is not of type string: key 1 for index "texts" must be a text/,
+    ],
     [() => texts.getMany(loosely([['k']])), /\["k"\] is not of type string: key 0/],
     [
       () => texts.getMany(loosely({ bytes: 'k', offsets: [0, 1] })),
@@ -290,9 +293,15 @@ t.test('beginners are told what is right', async (t) => {
     [() => wide.getMany([2 ** 60]), /is not of type u64: key 0 .* a bigint/],
     [() => wide.getMany([-1n]), /-1n is not of type u64/],
     [() => fixed.getMany([1e300]), /1e\+300 is not of type f32/],
-    [() => pairs.getMany(loosely([1, 'a'])), /1 is not of type tuple\(u32,string\): key 0 .*such as \[1, "a"\]/],
+    [
+      () => pairs.getMany(loosely([1, 'a'])),
+      /1 is not of type tuple\(u32,string\): key 0 .*such as \[1, "a"\]/,
+    ],
     [() => pairs.getMany([[1, 'a'], [1]]), /\[1\] is not of type tuple.*key 1/],
-    [() => pairs.getMany([[1, 'a'], loosely(['a', 1])]), /"a" is not of type u32, which part 0 of key 1 must be/],
+    [
+      () => pairs.getMany([[1, 'a'], loosely(['a', 1])]),
+      /"a" is not of type u32, which part 0 of key 1 must be/,
+    ],
     [() => pairs.getMany([holed('a')]), /undefined is not of type u32, which part 0 of key 0/],
 
     [

@@ -176,8 +176,14 @@ t.test('keys that cannot be are refused before they are sent', async (t) => {
   t.same(await payloads(texts.entries({ prefix: longest.slice(0, -1) })), [2, 1])
   await t.rejects(texts.getMany(['', `${longest}a`]), { code: 'TOO_LARGE', message: /key 1 has 4097 bytes/ })
   await t.rejects(texts.getMany(['a\ud800']), { code: 'BAD_REQUEST', message: /is not of type string/ })
-  await t.rejects(client.index('texts').getMany([1]), { code: 'BAD_REQUEST', message: /1 is not of type string/ })
-  await t.rejects(client.index('raw').getMany(['a']), { code: 'BAD_REQUEST', message: /"a" is not of type bytes/ })
+  await t.rejects(client.index('texts').getMany([1]), {
+    code: 'BAD_REQUEST',
+    message: /1 is not of type string/,
+  })
+  await t.rejects(client.index('raw').getMany(['a']), {
+    code: 'BAD_REQUEST',
+    message: /"a" is not of type bytes/,
+  })
   await t.rejects(client.index('raw').getMany(Uint32Array.of(1)), {
     code: 'WRONG_KEY_TYPE',
     message: /offsets/,
