@@ -49,7 +49,6 @@ t.test('every figure has its rows and its chart', async (t) => {
   const blocks = rows.filter(({ part, name }) => part === 'blocks' && name.includes('random, 10 keys, m = 4'))
   t.equal(blocks[0]!.levels, 4)
   t.ok(blocks.at(-1)!.name.endsWith('|B| = N'))
-  t.equal(blocks.filter(({ figures }) => figures.planner === 'chosen').length, 1)
   const memory = rows.filter(({ part }) => part === 'e')
   t.equal(Object.keys(memory[0]!.figures).length, 3 * (LAYOUTS.length + 1))
   for (const { figures } of rows) {
