@@ -254,9 +254,10 @@ export abstract class Catalog {
     if (!(relation instanceof Relation)) await this.kept.drop(relation)
     else {
       const names = () => relation.dependents.map(({ definition }) => definition.name)
-      while (this.#renames.concern(...names())) await this.#renames.settled(...names())
-      for (const { definition } of relation.dependents) options.authorise?.(definition.name)
-      await this.stored.drop(relation)
+      await this.#renames.beginForAll(names(), async () => {
+        for (const name of names()) options.authorise?.(name)
+        await this.stored.drop(relation)
+      })
     }
     return true
   }

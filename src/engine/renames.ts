@@ -61,6 +61,14 @@ export class Renames {
     return done
   }
 
+  /** As `begin`, of what has these names now: it may have any name that is being changed once its turn has come. */
+  async beginForAll<T>(names: readonly string[], change: () => Promise<T>): Promise<T> {
+    if (!this.concern(...names)) return change()
+    const all = new Set([...names, ...this.#changes.keys()])
+    const { done } = await this.inTurn([...all], async () => ({ done: change() }))
+    return done
+  }
+
   /**
    * Gives each of these indexes its name, which another of them may have. Called in their turn.
    * @throws WarpdexError `INDEX_EXISTS`, `BAD_REQUEST` for one name for two; then nothing has changed

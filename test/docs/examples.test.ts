@@ -38,7 +38,8 @@ t.test('words are suggested over HTTP', async (t) => {
   const words = join(t.testdir({ words: 'Berlin\nBern\nParis\nÅrhus\n' }), 'words')
   const child = installed.start(process.execPath, ['examples/autocomplete-http.mjs', words])
   t.teardown(() => child.kill())
-  const [line] = await once(child.stdout.setEncoding('utf8'), 'data')
+  const ended = once(child, 'close').then(([code]) => Promise.reject(new Error(`it ended with code ${code}`)))
+  const [line] = await Promise.race([once(child.stdout.setEncoding('utf8'), 'data'), ended])
   const suggest = async (prefix: string) =>
     (await fetch(`${line.trim()}${encodeURIComponent(prefix)}`)).json()
   t.same(await suggest('bEr'), ['Berlin', 'Bern'])

@@ -19,6 +19,8 @@ export class Installed {
 
   constructor(folder: string, environment: Readonly<Record<string, string>>) {
     this.#folder = folder
+    // Programs are none of the repository's own, whose package would be found before those that are installed.
+    writeFileSync(join(folder, 'package.json'), '{}')
     const bin = join(folder, 'bin')
     mkdirSync(bin)
     const npx = `#!/bin/sh\nshift\nexec '${process.execPath}' '${PROGRAM}' "$@"\n`
