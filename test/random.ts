@@ -39,3 +39,8 @@ export class Random {
 export function seedOfRun(): number {
   return Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
 }
+
+/** Every other case, which ones by the seed: random tests that take long of each case try half of them with one change, and the others with another. */
+export function everyOther<T>(cases: readonly T[], seed: number): T[] {
+  return cases.filter((_, i) => (i + seed) % 2 === 0)
+}
