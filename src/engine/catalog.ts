@@ -195,7 +195,7 @@ export abstract class Catalog {
   /**
    * The index that a handle stands for, as `Index.handle` gives it. A write that was done before is answered by it, whatever names mean since.
    *
-   * @param id of the write, if it is one that has any
+   * @param id names the write, so that it is made once although it is sent again
    * @throws WarpdexError `UNKNOWN_INDEX`, `INDEX_CHANGED` for another generation, `SHUTTING_DOWN`
    */
   openedIndex({ handle, generation }: IndexHandle, id?: WriteId): Index {
