@@ -68,10 +68,10 @@ function isSpread(fn: AggregateFunction): boolean {
   return fn === 'stddev' || fn === 'variance'
 }
 
-/** What an aggregate takes of its value: averages of floats and spreads are made of doubles. */
+/** What an aggregate takes of its value: sums and averages of floats, and spreads, are made of doubles. */
 function aggregated(fn: AggregateFunction, value: TypedExpression): TypedExpression {
-  const isAverage = fn === 'avg' || fn === 'median'
-  const isDouble = isSpread(fn) || (isAverage && value.type === 'f32')
+  const isSum = fn === 'sum' || fn === 'avg' || fn === 'median'
+  const isDouble = isSpread(fn) || (isSum && value.type === 'f32')
   return (isDouble && isNumeric(value.type) && converted(value, 'f64')) || value
 }
 

@@ -9,10 +9,10 @@ import type { RowValue } from '../expressions/row-value.js'
 import type { StringDictionary } from '../string-dictionary.js'
 
 /**
- * How words of a state take rows in: as a number of them, a sum of two or three words, of floats or of doubles, or as the largest number of one or two words. A
+ * How words of a state take rows in: as a number of them, a sum of two or three words, of doubles, or as the largest number of one or two words. A
  * minimum is the largest complement, so that zeros are the state of no rows.
  */
-export type Accumulation = 'count' | 'wide' | 'long' | 'floats' | 'doubles' | 'most' | 'wideMost'
+export type Accumulation = 'count' | 'wide' | 'long' | 'doubles' | 'most' | 'wideMost'
 
 const ATOMIC: readonly Accumulation[] = ['count', 'wide', 'long', 'most']
 
@@ -26,7 +26,6 @@ export const ACCUMULATIONS: Readonly<
   count: { words: 1, add: (_, a, b) => `${a} + ${b}` },
   most: { words: 1, add: (_, a, b) => `max(${a}, ${b})` },
   wide: { words: 2, add: (code, a, b) => `${code.use('wide', 'add_wide')}(${a}, ${b})` },
-  floats: { words: 2, add: (code, a, b) => `${code.use('sums', 'add_floats')}(${a}, ${b})` },
   doubles: { words: 4, add: (code, a, b) => `${code.use('doubleSums', 'add_sums')}(${a}, ${b})` },
   wideMost: { words: 2, add: (code, a, b) => `${code.use('sums', 'max_wide')}(${a}, ${b})` },
   long: { words: 3, add: (code, a, b) => `${code.use('sums', 'add_long')}(${a}, ${b})` },
@@ -140,7 +139,7 @@ export class AggregateStates {
     })
   }
 
-  /** Integers of 32 bits have sums of 64, which no 2^32 rows leave; those of 64 bits are added up in 96. Floats are added up in pairs, doubles in 112 bits. */
+  /** Integers of 32 bits have sums of 64, which no 2^32 rows leave; those of 64 bits are added up in 96. Doubles are added up in 112 bits. */
   #sum(value: RowValue, code: RowCode): Accumulator {
     const { type, value: own } = value
     switch (storageOf(type)) {
@@ -152,8 +151,6 @@ export class AggregateStates {
         return this.#accumulator(value, 'sum', 'long', () => `vec3u(${own}, 0u)`)
       case 'i64':
         return this.#accumulator(value, 'sum', 'long', () => `${code.use('sums', 'extended_wide')}(${own})`)
-      case 'f32':
-        return this.#accumulator(value, 'sum', 'floats', () => `vec2u(${own}, 0u)`)
       case 'f64':
         code.weigh(DOUBLE_SUM)
         return this.#accumulator(

@@ -83,8 +83,6 @@ function sum(
   valid: string | undefined,
   overflow: number,
 ): RowValue {
-  // The first of a pair of floats is the sum, rounded.
-  if (type === 'f32') return code.computed('f32', `${total}.x`, { valid })
   if (type === 'f64') return code.computed('f64', average(code, type, total, '1u'), { valid })
   if (valueWords(type) === 1) return code.computed(type === 'u32' ? 'u64' : 'i64', total, { valid })
   const extension = type === 'u64' ? '0u' : `${code.use('sums', 'extended_wide')}(${total}.xy).z`

@@ -1,28 +1,15 @@
-/** Bits of a float's mantissa, and the exponent of the last one of the smallest. */
-const FLOAT = { mantissa: 24, least: -149 } as const
-const DOUBLE = { mantissa: 53, least: -1074 } as const
+/** Bits of a double's mantissa, and the exponent of the last one of the smallest. */
+const MANTISSA = 53
+const LEAST = -1074
 
-/** The f32 that is nearest to a quotient of whole numbers, of two that are as near the even one; neither is rounded before. */
-export function nearestFloat(numerator: bigint, denominator: bigint): number {
-  return nearest(numerator, denominator, FLOAT)
-}
-
-/** The same as an f64. */
+/** The f64 that is nearest to a quotient of whole numbers, of two that are as near the even one; neither is rounded before. */
 export function nearestDouble(numerator: bigint, denominator: bigint): number {
-  return nearest(numerator, denominator, DOUBLE)
-}
-
-function nearest(
-  numerator: bigint,
-  denominator: bigint,
-  { mantissa, least }: typeof FLOAT | typeof DOUBLE,
-): number {
   if (numerator === 0n) return 0
   const isNegative = numerator < 0n !== denominator < 0n
   const [a, b] = [magnitude(numerator), magnitude(denominator)]
-  let exponent = Math.max(bits(a) - bits(b) - mantissa, least)
+  let exponent = Math.max(bits(a) - bits(b) - MANTISSA, LEAST)
   // The quotient may have a bit less or more than the lengths say.
-  if (bits(scaled(a, b, exponent).quotient) > mantissa) exponent++
+  if (bits(scaled(a, b, exponent).quotient) > MANTISSA) exponent++
   const { quotient, rest, divisor } = scaled(a, b, exponent)
   const isUp = 2n * rest > divisor || (2n * rest === divisor && quotient % 2n === 1n)
   const size = Number(quotient + (isUp ? 1n : 0n)) * 2 ** exponent

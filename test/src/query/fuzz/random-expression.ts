@@ -177,8 +177,8 @@ export class RandomExpressions {
     const value = random.chance(0.5) ? (fn === 'avg' ? this.#whole() : this.#small()) : this.#tame()
     if (value === undefined) return undefined
     if (fn === 'avg') return aggregateOf(fn, value, `avg(${value.sql})`, 'f64', false)
-    if (value.type === 'f64') return aggregateOf(fn, value, `sum(${value.sql})`, 'f64', false)
-    if (value.type === 'f32') return aggregateOf(fn, value, `sum(${value.sql})::float`, 'f32', false)
+    if (value.type === 'f64' || value.type === 'f32')
+      return aggregateOf(fn, value, `sum(${value.sql})`, 'f64', false)
     const type = value.type === 'u32' ? 'u64' : 'i64'
     return aggregateOf(fn, value, `sum(${value.sql})::${sqlTypeOf(type)}`, type, true)
   }
