@@ -41,6 +41,8 @@ export function checkGroups(reader: NodeReader, input: TypedNode): TypedNode {
       if (value === undefined && (fn !== 'count' || isDistinct)) {
         throw item.fault(`${isDistinct ? `a distinct "${fn}"` : `"${fn}"`} needs a "value"`)
       }
+      if (isDistinct && fn === 'median')
+        throw item.fault('a median is of all values; take that of rows that are distinct')
       const type = aggregateType(fn, value?.type)
       if (type === undefined) throw item.fault(`there is no ${fn} of ${given?.type}`)
       item.finish()

@@ -1,10 +1,4 @@
-import type {
-  Aggregate,
-  AggregateFunction,
-  Expression,
-  NamedExpression,
-  QueryNode,
-} from '../../../protocol/query/tree.js'
+import type { Aggregate, AggregateFunction, Expression } from '../../../protocol/query/tree.js'
 import type { PlanAggregate, PlanExpression, PlanNode } from '../plan-json.js'
 import { mapExpression } from './expressions.js'
 import { type Mapped, type Mapping, refused } from './mapping.js'
@@ -23,8 +17,11 @@ const FUNCTIONS: Readonly<Record<string, AggregateFunction>> = {
   stddev_samp: 'stddev',
   variance: 'variance',
   var_samp: 'variance',
+  median: 'median',
+  bool_and: 'min',
+  bool_or: 'max',
   any_value: 'min',
-  first: 'min',
+  first: 'first',
 }
 
 /** AGGREGATE_AND_GROUP_BY: its keys, and behind them its aggregates. */
@@ -34,32 +31,12 @@ export function mapGroups(node: PlanNode, mapping: Mapping): Mapped {
     throw refused('grouping by several sets (rollup, cube, grouping sets)', 'unite statements with union all')
   const input = mapping.map(children[0]!)
   const { columns } = input
-  if (groups.length === 0 && expressions.some(isFirst)) return onlyRow(expressions, input, mapping)
+  if (groups.length === 0 && isValue(expressions)) return onlyRow(expressions, input, mapping)
   const keys = groups.map((value) => ({ name: mapping.freshName(), value: mapExpression(value, columns) }))
-  if (expressions.some(isDistinct)) return groupsOfDistinct(expressions, keys, input, mapping)
   const aggregates = expressions.map((value) => aggregateOf(value, columns, mapping))
   const given = [...keys, ...aggregates].map(({ name }): Expression => ({ column: name }))
   if (given.length === 0) aggregates.push({ name: mapping.freshName(), function: 'count' })
   return { node: { op: 'groupBy', input: input.node, keys, aggregates }, columns: given }
-}
-
-/** Aggregates of the different values of one expression: groups of rows that were grouped by it, too. */
-function groupsOfDistinct(
-  expressions: readonly PlanExpression[],
-  keys: readonly NamedExpression[],
-  { node, columns }: Mapped,
-  mapping: Mapping,
-): Mapped {
-  const aggregates = expressions.map((value) => aggregateOf(value, columns, mapping))
-  const [value, ...others] = new Set(aggregates.map(({ value }) => JSON.stringify(value)))
-  if (value === undefined || others.length > 0 || !expressions.every(isDistinct))
-    throw refused('aggregates of different values beside others', 'aggregate in subqueries, and join them')
-  const different = { name: mapping.freshName(), value: aggregates[0]!.value! }
-  const input: QueryNode = { op: 'groupBy', input: node, keys: [...keys, different], aggregates: [] }
-  const again = keys.map(({ name }) => ({ name: mapping.freshName(), value: { column: name } }))
-  const once = aggregates.map((each) => ({ ...each, value: { column: different.name } }))
-  const given = [...again, ...once].map(({ name }): Expression => ({ column: name }))
-  return { node: { op: 'groupBy', input, keys: again, aggregates: once }, columns: given }
 }
 
 /** A subquery that is a value: the row that there is, or nulls. */
@@ -84,14 +61,10 @@ function onlyRow(expressions: readonly PlanExpression[], input: Mapped, mapping:
   }
 }
 
-/** Of the least and the largest value it makes no difference. */
-function isDistinct(expression: PlanExpression): boolean {
-  if (expression.expression_class !== 'BOUND_AGGREGATE') return false
-  return expression.aggregate_type === 'DISTINCT' && !['min', 'max'].includes(expression.name)
-}
-
-function isFirst(expression: PlanExpression): boolean {
-  return expression.expression_class === 'BOUND_AGGREGATE' && expression.name === 'first'
+/** Whether it is what DuckDB makes of a subquery that is a value: its first row, and how many there are. */
+function isValue(expressions: readonly PlanExpression[]): boolean {
+  const names = expressions.map((each) => each.expression_class === 'BOUND_AGGREGATE' && each.name)
+  return names.length === 2 && names[0] === 'first' && names[1] === 'count_star'
 }
 
 function aggregateOf(
@@ -100,15 +73,18 @@ function aggregateOf(
   mapping: Mapping,
 ): Aggregate {
   if (expression.expression_class !== 'BOUND_AGGREGATE') throw refused('an aggregate of that kind')
-  const { name, children, order_bys } = expression
+  const { name, children, aggregate_type, order_bys } = expression
   const fn = FUNCTIONS[name]
   if (fn === undefined) {
     const known = Object.keys(FUNCTIONS).filter((each) => !/_star|_no_|first|_samp/.test(each))
     throw refused(`the aggregate ${name}`, `there are ${known.join(', ')}`)
   }
   if (order_bys !== undefined && order_bys !== null) throw refused('an aggregate with an order')
+  if (fn === 'first' && expression.filter) throw refused('first with a filter', 'filter in a subquery')
   const value = aggregated(expression, children[0], columns)
-  return { name: mapping.freshName(), function: fn, value }
+  // Of the least and the largest value it makes no difference.
+  const distinct = aggregate_type === 'DISTINCT' && fn !== 'min' && fn !== 'max'
+  return { name: mapping.freshName(), function: fn, value, distinct }
 }
 
 /** What is aggregated: of rows that a FILTER leaves out it is null. */

@@ -95,6 +95,15 @@ t.test('faults are named with the way to them', async (t) => {
     [{ op: 'except', left: scan, right: q, byKey: ['i'] }, 'query: column "i" may be null, which no key may'],
     [{ op: 'groupBy', input: scan, keys: [], aggregates: [] }, 'query: "aggregates" has 0 elements'],
     [
+      {
+        op: 'groupBy',
+        input: scan,
+        keys: [],
+        aggregates: [{ name: 'x', function: 'median', value: col('u'), distinct: true }],
+      },
+      'query.aggregates[0]: a median is of all values; take that of rows that are distinct',
+    ],
+    [
       { op: 'groupBy', input: scan, keys: [], aggregates: [{ name: 'x', function: 'sum' }] },
       'query.aggregates[0]: "sum" needs',
     ],
