@@ -24,21 +24,30 @@ export const ERROR_CODES = [
   'VERSION_GONE',
   'CONDITION_FAILED',
   'POSITION_GONE',
+  'NOT_OWNER',
 ] as const
 
 export type ErrorCode = (typeof ERROR_CODES)[number]
+
+interface WarpdexErrorOptions extends ErrorOptions {
+  readonly item?: number | undefined
+  readonly owner?: string | undefined
+}
 
 /** Every error that the project raises on purpose. The message says what was wrong and what would be right. */
 export class WarpdexError extends Error {
   readonly code: ErrorCode
   /** Which of several things it is about, from 0 on: of `CONDITION_FAILED` the condition. */
   readonly item: number | undefined
+  /** Of `NOT_OWNER`: the address of the node to ask, where it is known. */
+  readonly owner: string | undefined
 
-  constructor(code: ErrorCode, message: string, options: ErrorOptions & { item?: number | undefined } = {}) {
+  constructor(code: ErrorCode, message: string, options: WarpdexErrorOptions = {}) {
     super(message, options)
     this.name = 'WarpdexError'
     this.code = code
     this.item = options.item
+    this.owner = options.owner
   }
 }
 

@@ -152,17 +152,21 @@ export function replyHeader(id: number, fields: object): object {
 const ERROR_MESSAGE_LENGTH = 2000
 
 /** Header of an error reply; `id` is null when the request's could not be read. */
-export function errorHeader(id: number | null, { code, message, item }: WarpdexError): object {
-  return { id, ok: false, error: { code, message: message.slice(0, ERROR_MESSAGE_LENGTH), item } }
+export function errorHeader(id: number | null, { code, message, item, owner }: WarpdexError): object {
+  const shown = message.slice(0, ERROR_MESSAGE_LENGTH)
+  return { id, ok: false, error: { code, message: shown, item, owner } }
 }
 
 /** The error that a reply carries, or undefined for a successful one. */
 export function replyError({ header }: Frame): WarpdexError | undefined {
   if (header.ok === true) return undefined
-  const { code, message, item } = Object(header.error)
+  const { code, message, item, owner } = Object(header.error)
   const known = ERROR_CODES.find((candidate) => candidate === code) ?? 'INTERNAL'
   const reason = typeof message === 'string' ? message : 'the server gave no reason'
-  return new WarpdexError(known, reason, { item: typeof item === 'number' ? item : undefined })
+  return new WarpdexError(known, reason, {
+    item: typeof item === 'number' ? item : undefined,
+    owner: typeof owner === 'string' ? owner : undefined,
+  })
 }
 
 /** The fields of a successful reply. The server is trusted to keep to the protocol: they are not checked one by one. */

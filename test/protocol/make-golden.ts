@@ -262,6 +262,10 @@ const replies: Record<string, GoldenMessage> = {
     ...{ id: 18, ok: false },
     error: { code: 'CONDITION_FAILED', message: 'it does not hold', item: 2 },
   }),
+  'an error that names the node to ask': control({
+    ...{ id: 18, ok: false },
+    error: { code: 'NOT_OWNER', message: 'ask that one', owner: 'ws://10.0.0.2:7070' },
+  }),
   'batch of an insert, and of three rows': control(
     { id: 18, ok: true, appended: [{ first: 5, rows: 3 }] },
     { name: 'codes', type: 'u8', values: [0] },

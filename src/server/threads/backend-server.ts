@@ -213,9 +213,9 @@ export class BackendServer {
 
   #refuse(number: number, thrown: unknown): void {
     const error = toWarpdexError(thrown)
-    const { code, message, item } = error
+    const { code, message, item, owner } = error
     if (code === 'INTERNAL') this.#options.monitor.failed(error)
-    this.#outbox.send({ kind: 'refusal', number, code, message, item })
+    this.#outbox.send({ kind: 'refusal', number, code, message, item, owner })
   }
 
   /** A reply could not be sent, which is its call's misfortune only. */

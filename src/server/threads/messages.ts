@@ -67,6 +67,7 @@ export type ToListener =
       readonly code: ErrorCode
       readonly message: string
       readonly item: number | undefined
+      readonly owner: string | undefined
     }
   /** It is to tell who its clients are. */
   | { readonly kind: 'clients' }

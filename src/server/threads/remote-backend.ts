@@ -78,8 +78,8 @@ export class RemoteBackend implements Backend {
     const resolve = waiting.resolve as (outcome: unknown) => void
     if (message.kind === 'answer') resolve(message.answer)
     else if (message.kind === 'refusal') {
-      const { code, message: reason, item } = message
-      waiting.reject(new WarpdexError(code, reason, { item }))
+      const { code, message: reason, item, owner } = message
+      waiting.reject(new WarpdexError(code, reason, { item, owner }))
     } else {
       const { result, lent, running } = message
       this.#polling.answered()

@@ -134,8 +134,8 @@ class GoldenFrames(unittest.TestCase):
                 else:
                     error = reply.error
                     assert error is not None
-                    said = {"code": error.code, "message": str(error), "item": error.item}
-                    self.assertEqual(said, {"item": None, **header["error"]})
+                    said = {"code": error.code, "message": str(error), "item": error.item, "owner": error.owner}
+                    self.assertEqual(said, {"item": None, "owner": None, **header["error"]})
 
     def test_broken_replies(self) -> None:
         for frame in golden("replies"):

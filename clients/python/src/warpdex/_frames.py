@@ -230,7 +230,7 @@ def _decode_control(frame: bytes) -> Reply:
     if header.pop("ok") is True:
         return Reply(id, header, sections)
     error = header["error"]
-    refusal = WarpdexError(str(error["code"]), str(error["message"]), error.get("item"))
+    refusal = WarpdexError(str(error["code"]), str(error["message"]), error.get("item"), error.get("owner"))
     return Reply(id, {}, {}, refusal)
 
 

@@ -11,15 +11,17 @@ import numpy.typing as npt
 class WarpdexError(Exception):
     """Every error that the client raises on purpose."""
 
-    def __init__(self, code: str, message: str, item: int | None = None) -> None:
+    def __init__(self, code: str, message: str, item: int | None = None, owner: str | None = None) -> None:
         super().__init__(message)
         self.code = code
         #: Which of several things it is about, from 0 on: of ``CONDITION_FAILED`` the condition.
         self.item = item
+        #: Of ``NOT_OWNER``: the address of the node to ask, where it is known.
+        self.owner = owner
 
     def again(self) -> WarpdexError:
         """The same for one caller more: a traceback belongs to one."""
-        return WarpdexError(self.code, str(self), self.item)
+        return WarpdexError(self.code, str(self), self.item, self.owner)
 
 
 class BatchError(WarpdexError):
