@@ -3,6 +3,7 @@ import type { PageRun } from '../../gpu/memory/page-run.js'
 import { calibrateSelections } from '../../gpu/relational/selection/calibrate.js'
 import { Store } from '../../persistence/store.js'
 import { LIMITS } from '../../protocol/limits.js'
+import type { RelationInfo } from '../../protocol/relation.js'
 import type {
   BackupInfo,
   BackupProgress,
@@ -299,9 +300,9 @@ export class Engine extends Catalog {
    * @throws WarpdexError `BAD_REQUEST` with the place of what is wrong in the text, or with the name of what the device does not do; `OVERLOADED`
    */
   async planSql(statement: SqlStatement, mayRead: (relation: string) => boolean): Promise<SqlQuery> {
-    const named = this.relations().filter(({ name }) => mayRead(name))
-    const catalogue = catalogueOf(named.map(({ name }) => this.readableRelation(name).stats()))
-    return this.#statements.queryOf(statement, catalogue)
+    const readable = this.relations().filter(({ name }) => mayRead(name))
+    const rowsOf = ({ name }: RelationInfo) => this.readableRelation(name).stats().rows
+    return this.#statements.queryOf(statement, catalogueOf(statement.text, readable, rowsOf))
   }
 
   /** Refuses new requests, answers those that run, and gives everything back. May be called more than once. */

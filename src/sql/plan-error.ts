@@ -1,5 +1,5 @@
 import { badRequest, type WarpdexError } from '../../protocol/errors.js'
-import type { MirroredRelation } from './catalogue.js'
+import { type Catalogue, folded } from './catalogue.js'
 import type { Statement } from './parameters.js'
 import type { PlanFault } from './plan-program.js'
 
@@ -14,7 +14,7 @@ export function planError(
   { kind, message, position }: PlanFault,
   text: string,
   statement: Statement,
-  catalogue: readonly MirroredRelation[],
+  { names }: Catalogue,
 ): WarpdexError {
   if (message.startsWith('Only SELECT statements'))
     return badRequest('sql: a SELECT is needed, or EXPLAIN of one; rows are changed by other requests')
@@ -22,7 +22,8 @@ export function planError(
     return badRequest('sql: one statement is needed, not none or several')
   const [first = '', ...rest] = message.trimEnd().split('\n')
   const lines = [first.trim(), ...rest.slice(0, MOST_LINES)]
-  if (/^Table with name .* does not exist!$/.test(first)) lines.splice(1, MOST_LINES, relationsOf(catalogue))
+  const missing = /^Table with name (.*) does not exist!$/.exec(first)?.[1]
+  if (missing !== undefined) lines.splice(1, MOST_LINES, relationsOf(names, missing))
   if (kind === 'permission') lines.splice(0, lines.length, 'statements read relations, and no files')
   if (position === undefined || position > Buffer.byteLength(statement.text))
     return badRequest(`sql: ${lines.join('\n')}`)
@@ -36,8 +37,11 @@ export function planError(
   return badRequest(`sql: line ${before.length}, column ${column + 1}: ${lines.join('\n')}`)
 }
 
-function relationsOf(catalogue: readonly MirroredRelation[]): string {
-  if (catalogue.length === 0) return 'there is no relation that may be read'
-  const names = catalogue.slice(0, NAMES_SHOWN).map(({ name }) => name)
-  return `the relations are ${names.join(', ')}${catalogue.length > NAMES_SHOWN ? ', …' : ''}`
+function relationsOf(names: readonly string[], missing: string): string {
+  if (names.length === 0) return 'there is no relation that may be read'
+  const alike = names.filter((name) => folded(name) === folded(missing))
+  if (alike.length > 1)
+    return `${alike.join(' and ')} differ in capitals only, so that SQL cannot tell which is meant`
+  const shown = names.slice(0, NAMES_SHOWN)
+  return `the relations are ${shown.join(', ')}${names.length > NAMES_SHOWN ? ', …' : ''}`
 }

@@ -1,10 +1,9 @@
 // The program of the process in which DuckDB plans statements, see `planner.ts`.
 import { readFileSync } from 'node:fs'
-import type { DuckDBConnection, DuckDBType } from '@duckdb/node-api'
+import type { DuckDBConnection } from '@duckdb/node-api'
 import koffi from 'koffi'
-import type { ColumnType } from '../../protocol/column-types.js'
 import type { MirroredRelation } from './catalogue.js'
-import { FUNCTION_PREFIX } from './mirror-names.js'
+import { Mirror } from './mirror.js'
 
 export interface PlanJob {
   readonly text: string
@@ -29,41 +28,21 @@ export type PlanReply =
 
 /** Bytes that the process may allocate beyond what it has when it is ready. */
 const MOST_BYTES = 128 * 2 ** 20
-/** What DuckDB itself keeps below. */
-const MEMORY_LIMIT = '96MB'
 /** The number of `RLIMIT_DATA` on Linux. */
 const DATA_LIMIT = 2
-
-/**
- * Some optimizers go by the contents of tables, of which there are none here, or give plans that cannot be written as JSON; others make plans that are of
- * use to DuckDB only. Columns that nothing uses are left out by `prune-columns.ts`.
- */
-const DISABLED_OPTIMIZERS = [
-  'build_side_probe_side',
-  'column_lifetime',
-  'common_subplan',
-  'compressed_materialization',
-  'join_filter_pushdown',
-  'late_materialization',
-  'row_group_pruner',
-  'statistics_propagation',
-  'sum_rewriter',
-  'top_n_window_elimination',
-  'unused_columns',
-]
 
 const duckdb = await import('@duckdb/node-api').catch((error: unknown) => {
   tell({ kind: 'missing', reason: String(error).split('\n')[0]! })
 })
 
 if (duckdb !== undefined) {
-  let mirror = await mirrorOf(duckdb, [])
+  const mirror = await Mirror.create(duckdb)
   const most = limitMemory()
   let last: Promise<void> = Promise.resolve()
   process.on('message', (job: PlanJob) => {
     last = last.then(async () => {
-      if (job.catalogue !== undefined) mirror = await mirrorOf(duckdb, job.catalogue)
-      const reply = await planned(mirror, job.text)
+      if (job.catalogue !== undefined) await mirror.show(job.catalogue)
+      const reply = await planned(mirror.connection, job.text)
       // What is left would be too little for others: there is going to be a new process.
       const isExhausted = heldBytes() > most - MOST_BYTES / 2
       process.send?.(reply, undefined, undefined, () => isExhausted && process.exit())
@@ -76,63 +55,6 @@ if (duckdb !== undefined) {
 
 function tell(reply: PlanReply): void {
   process.send?.(reply)
-}
-
-type DuckDB = typeof import('@duckdb/node-api')
-
-/** A database that has the relations without their rows: functions that say how many there are, and views over them. */
-async function mirrorOf(duckdb: DuckDB, catalogue: readonly MirroredRelation[]): Promise<DuckDBConnection> {
-  const options = { threads: '1', memory_limit: MEMORY_LIMIT, temp_directory: '' }
-  const connection = await (await duckdb.DuckDBInstance.create(':memory:', options)).connect()
-  for (const [number, { name, rows, columns }] of catalogue.entries()) {
-    const source = `${FUNCTION_PREFIX}${number}`
-    const mirrored = duckdb.DuckDBTableFunction.create({
-      name: source,
-      bindFunction: (bind) => {
-        for (const column of columns) bind.addResultColumn(column.name, duckTypeOf(duckdb, column.type))
-        bind.setCardinality(rows, true)
-      },
-      initFunction: () => {},
-      mainFunction: (_, chunk) => {
-        chunk.rowCount = 0
-      },
-      supportsProjectionPushdown: true,
-    })
-    connection.registerTableFunction(mirrored)
-    await connection.run(`create view "${name.replaceAll('"', '""')}" as from "${source}"()`)
-  }
-  await connection.run(`set disabled_optimizers = '${DISABLED_OPTIMIZERS.join(',')}'`)
-  await connection.run('set enable_external_access = false; set lock_configuration = true')
-  return connection
-}
-
-function duckTypeOf(duckdb: DuckDB, type: ColumnType): DuckDBType {
-  switch (type) {
-    case 'boolean':
-      return duckdb.BOOLEAN
-    case 'u32':
-      return duckdb.UINTEGER
-    case 'i32':
-      return duckdb.INTEGER
-    case 'u64':
-      return duckdb.UBIGINT
-    case 'i64':
-      return duckdb.BIGINT
-    case 'f32':
-      return duckdb.FLOAT
-    case 'f64':
-      return duckdb.DOUBLE
-    case 'date':
-      return duckdb.DATE
-    case 'timestamp':
-      return duckdb.TIMESTAMP
-    case 'string':
-      return duckdb.VARCHAR
-    default: {
-      const [precision, scale] = type.match(/\d+/g)!.map(Number)
-      return duckdb.DECIMAL(precision, scale)
-    }
-  }
 }
 
 /**

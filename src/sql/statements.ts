@@ -3,7 +3,7 @@ import { badRequest } from '../../protocol/errors.js'
 import type { ConstantList } from '../../protocol/query/constant-lists.js'
 import { takeLists } from '../../protocol/query/pack-query.js'
 import type { SqlStatement } from '../../protocol/sql.js'
-import type { MirroredRelation } from './catalogue.js'
+import type { Catalogue } from './catalogue.js'
 import { mapPlan } from './mapping/map-plan.js'
 import { type Statement, withParameters } from './parameters.js'
 import { planError } from './plan-error.js'
@@ -43,13 +43,10 @@ export class Statements {
    * The tree of operators that a statement comes to.
    *
    * @param statement a SELECT, or EXPLAIN of one
-   * @param catalogue relations that it may name
+   * @param catalogue what it may name
    * @throws WarpdexError `BAD_REQUEST` with the place of what is wrong, or the name of what is not supported; what `Planner.plan` throws
    */
-  async queryOf(
-    { text, parameters }: SqlStatement,
-    catalogue: readonly MirroredRelation[],
-  ): Promise<SqlQuery> {
+  async queryOf({ text, parameters }: SqlStatement, catalogue: Catalogue): Promise<SqlQuery> {
     if (text.length > MOST_CHARACTERS)
       throw badRequest(`sql: a statement has at most ${MOST_CHARACTERS} characters; this has ${text.length}`)
     if (text.includes('\0')) throw badRequest('sql: a statement has no character of code 0')
@@ -68,19 +65,14 @@ export class Statements {
     this.#planner.close()
   }
 
-  async #map(
-    text: string,
-    statement: Statement,
-    catalogue: readonly MirroredRelation[],
-    key: string,
-  ): Promise<MappedQuery> {
-    const planned = await this.#planner.plan(statement.text, catalogue)
+  async #map(text: string, statement: Statement, catalogue: Catalogue, key: string): Promise<MappedQuery> {
+    const planned = await this.#planner.plan(statement.text, catalogue.mirrored)
     if (planned.kind === 'refused') throw planError(planned.fault, text, statement, catalogue)
     if (planned.plan.length > MOST_PLAN_CHARACTERS)
       throw badRequest('sql: the plan of the statement is too large; long lists are best kept as a relation')
     const plan = parsePlan(planned.plan)
     if (plan === undefined) throw badRequest('sql: the statement has no plan')
-    const mapped = takeLists(mapPlan(plan, planned.names, catalogue))
+    const mapped = takeLists(mapPlan(plan, planned.names, catalogue.mirrored))
     if (planned.plan.length <= MOST_KEPT_CHARACTERS) this.#queries.set(key, mapped)
     for (const oldest of this.#queries.keys())
       if (this.#queries.size > KEPT_QUERIES) this.#queries.delete(oldest)
@@ -88,8 +80,8 @@ export class Statements {
   }
 }
 
-function keyOf(text: string, catalogue: readonly MirroredRelation[]): string {
+function keyOf(text: string, { mirrored }: Catalogue): string {
   return createHash('sha256')
-    .update(JSON.stringify([text, catalogue]))
+    .update(JSON.stringify([text, mirrored]))
     .digest('base64')
 }

@@ -1,6 +1,6 @@
 import type { ColumnType } from '../../../protocol/column-types.js'
 import type { Expression, QueryNode } from '../../../protocol/query/tree.js'
-import { FUNCTION_PREFIX } from '../mirror-names.js'
+import { functionOf } from '../mirror.js'
 import type { PlanExpression, PlanNode } from '../plan-json.js'
 import { constantOf } from './constants.js'
 import { mapExpression } from './expressions.js'
@@ -13,9 +13,7 @@ const MOST_ROWS = 32
 /** GET: a relation's columns. */
 export function mapGet(node: PlanNode, mapping: Mapping): Mapped {
   const { name = '', column_indexes = [], projection_ids, table_filters } = node
-  const relation = name.startsWith(FUNCTION_PREFIX)
-    ? mapping.catalogue[Number(name.slice(FUNCTION_PREFIX.length))]
-    : undefined
+  const relation = mapping.catalogue.find((each) => functionOf(each) === name)
   if (relation === undefined) throw refused(`reading from ${name}`, 'statements read relations')
   if ((table_filters?.filters?.length ?? 0) > 0) throw refused('a filter within a scan')
   const as = mapping.freshName()

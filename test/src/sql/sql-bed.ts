@@ -32,7 +32,7 @@ export class SqlBed {
   }
 
   plan(text: string, parameters: SqlParameters = []): Promise<SqlQuery> {
-    const catalogue = catalogueOf(this.#hosts.map(({ name, rows, columns }) => ({ name, rows, columns })))
+    const catalogue = catalogueOf(text, this.#hosts, ({ rows }) => rows)
     return this.#statements.queryOf({ text, parameters }, catalogue)
   }
 

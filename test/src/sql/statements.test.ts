@@ -1,4 +1,6 @@
 import t from 'tap'
+import { catalogueOf } from '../../../src/sql/catalogue.js'
+import { Statements } from '../../../src/sql/statements.js'
 import { Random, seedOfRun } from '../../random.js'
 import { SqlBed } from './sql-bed.js'
 import { tameRelation } from './tame-relation.js'
@@ -94,4 +96,28 @@ t.test('statements give the rows that DuckDB gives', async (t) => {
   const random = new Random(seed)
   const bed = await SqlBed.open(t, [tameRelation(random, 'r', 300), tameRelation(random, 'q', 40)])
   for (const text of STATEMENTS) await bed.same(t, text)
+})
+
+t.test('of a thousand relations those are looked at that a statement names', async (t) => {
+  const statements = new Statements()
+  t.teardown(() => statements.close())
+  const columns = [{ name: 'a', type: 'u32', nullable: false }] as const
+  const names = [...Array.from({ length: 1000 }, (_, i) => `t${i}_`), 'a "quoted" one', 'Twice', 'twice']
+  const relations = names.map((name) => ({ name, columns }))
+  const looked: string[] = []
+  const plan = (text: string) => {
+    const rowsOf = ({ name }: { name: string }) => looked.push(name)
+    return statements.queryOf({ text, parameters: [] }, catalogueOf(text, relations, rowsOf))
+  }
+  for (const text of [
+    'select a from T7_',
+    'select x.a from t7_ x, t8_',
+    'from "a ""quoted"" one"',
+    'from t7_',
+  ])
+    await plan(text)
+  t.same(looked, ['t7_', 't7_', 't8_', 'a "quoted" one', 't7_'])
+  t.match(await plan('select 1'), { explain: false }, 'one that names none has one none the less')
+  await t.rejects(plan('from t7'), { message: /does not exist!\nthe relations are t0_, t1_, .*, …\n/ })
+  await t.rejects(plan('from twice'), { message: /\nTwice and twice differ in capitals only, / })
 })
