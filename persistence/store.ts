@@ -8,7 +8,7 @@ import type { IndexDefinition } from '../protocol/types.js'
 import { type BackupOptions, type WrittenBackup, writeBackup } from './backup/backup.js'
 import type { CopyOptions } from './backup/checked-copy.js'
 import { checkDataFile } from './check/checker.js'
-import { Committer, type Keyspace } from './disk/committer.js'
+import { type Change, Committer, type Keyspace } from './disk/committer.js'
 import { holdsStore, makeDirectory, markAsStore, syncDirectory } from './disk/data-directory.js'
 import {
   Dictionary,
@@ -20,10 +20,19 @@ import {
 import { DirectoryLock } from './disk/directory-lock.js'
 import { directoryError, unusable } from './disk/errors.js'
 import { damaged, decodeRecord, encodeRecord, RecordKind } from './disk/record.js'
-import { DATA_FILE, ENCODING, FORMAT_KEY, LMDB_LOCK_FILE, SNAPSHOT_DIRECTORY } from './disk/store-files.js'
+import {
+  DATA_FILE,
+  ENCODING,
+  FORMAT_KEY,
+  LMDB_LOCK_FILE,
+  REPLICA_KEY,
+  SNAPSHOT_DIRECTORY,
+  type TableName,
+} from './disk/store-files.js'
 import { WriteLog } from './log/write-log.js'
 import { WriteOutcomes } from './log/write-outcomes.js'
 import { PayloadStore } from './payloads/payload-store.js'
+import type { ChangeSet, ReplicaLog, SetPosition } from './replication/change-sets.js'
 import type { SnapshotThread } from './snapshots/snapshot-thread.js'
 import { Snapshots } from './snapshots/snapshots.js'
 
@@ -34,6 +43,14 @@ export interface StoreOptions {
   readonly snapshotThread?: SnapshotThread | undefined
   /** Told, in words for people, of what does not work as it should, and does without. */
   readonly onWarning?: ((message: string) => void) | undefined
+}
+
+/** What a store has of the log of a replica set. */
+export interface ReplicaNote {
+  /** Of the replica set. */
+  readonly name: string
+  /** Of the last changes that it has. */
+  readonly position: SetPosition
 }
 
 const PAYLOAD_CACHE_BYTES = 256 * 1024 * 1024
@@ -49,6 +66,7 @@ export class Store {
   readonly payloads: PayloadStore
   readonly snapshots: Snapshots
   readonly #root: RootDatabase<Buffer, Buffer>
+  readonly #tables: Readonly<Record<TableName, Keyspace>>
   readonly #committer: Committer
   readonly #lock: DirectoryLock
   readonly #dictionary: Dictionary
@@ -64,18 +82,26 @@ export class Store {
     lock: DirectoryLock,
     { payloadCacheBytes = PAYLOAD_CACHE_BYTES, onWarning = () => {}, snapshotThread }: StoreOptions,
   ) {
-    const keyspace = (name: string): Keyspace => root.openDB<Buffer, Buffer>(name, ENCODING)
+    const keyspace = (name: TableName): Keyspace => root.openDB<Buffer, Buffer>(name, ENCODING)
+    const tables = {
+      indexes: keyspace('indexes'),
+      log: keyspace('log'),
+      outcomes: keyspace('outcomes'),
+      payloads: keyspace('payloads'),
+      snapshots: keyspace('snapshots'),
+    }
+    this.#tables = tables
     this.directory = directory
     this.#root = root
     this.#committer = committer
     this.#lock = lock
-    this.outcomes = new WriteOutcomes(keyspace('outcomes'))
-    this.payloads = new PayloadStore(committer, keyspace('payloads'), payloadCacheBytes, onWarning)
-    this.log = new WriteLog(committer, keyspace('log'), this.payloads, this.outcomes)
+    this.outcomes = new WriteOutcomes(tables.outcomes)
+    this.payloads = new PayloadStore(committer, tables.payloads, payloadCacheBytes, onWarning)
+    this.log = new WriteLog(committer, tables.log, this.payloads, this.outcomes)
     const folder = join(directory, SNAPSHOT_DIRECTORY)
-    this.snapshots = new Snapshots(committer, keyspace('snapshots'), this.log, folder, snapshotThread)
+    this.snapshots = new Snapshots(committer, tables.snapshots, this.log, folder, snapshotThread)
     const holders = [this.log, this.payloads, this.snapshots]
-    this.#dictionary = new Dictionary(committer, keyspace('indexes'), holders)
+    this.#dictionary = new Dictionary(committer, tables.indexes, holders)
     committer.onFailure = () => {
       for (const part of [this.log, this.payloads, this.outcomes]) part.rollBack()
     }
@@ -163,6 +189,61 @@ export class Store {
    */
   drop(...ids: readonly number[]): Promise<void> {
     return this.#dictionary.drop(ids)
+  }
+
+  /** What it has of the log of a replica set; undefined where it is no replica. @throws WarpdexError `DAMAGED_FILE` */
+  get replica(): ReplicaNote | undefined {
+    const value = this.#root.getBinary(REPLICA_KEY)
+    if (value === undefined) return undefined
+    return decodeRecord<ReplicaNote>(RecordKind.replica, REPLICA_KEY, value, 'the note of a replica').meta
+  }
+
+  /**
+   * Has everything that changes indexes and relations entered into the log of a replica set first, until `stopSharing`.
+   * @param name of the replica set
+   */
+  shareBy(log: ReplicaLog, name: string): void {
+    const tables = Object.entries(this.#tables) as [TableName, Keyspace][]
+    const names = new Map(tables.map(([table, keyspace]) => [keyspace, table]))
+    this.#committer.shareBy(
+      async (changes) => {
+        const shared = changes.map(({ keyspace, key, value }) => {
+          const table = names.get(keyspace)
+          if (table === undefined) throw new Error('a change of a table that has no name')
+          return { table, key, value }
+        })
+        return this.#note(name, await log.append(shared))
+      },
+      (error) => log.failed(error),
+    )
+  }
+
+  /** Refuses such changes. Resolves when none are under way. */
+  stopSharing(): Promise<void> {
+    return this.#committer.stopSharing()
+  }
+
+  /** Makes the changes of another replica, as one, and notes that it has them. */
+  async take(changes: ChangeSet, name: string, position: SetPosition): Promise<void> {
+    const own = changes.map(({ table, key, value }) => ({
+      keyspace: this.#tables[table],
+      key,
+      ...(value && { value }),
+    }))
+    await this.#committer.commit([...own, this.#note(name, position)], () => {
+      for (const { table, key, value } of changes) {
+        if (table === 'indexes') this.#dictionary.took(key, value)
+        else if (table === 'log') this.log.took(key, value)
+        else if (table === 'payloads') this.payloads.took(key)
+        else if (table === 'outcomes') this.outcomes.took(key, value)
+      }
+    })
+  }
+
+  #note(name: string, position: SetPosition): Change {
+    const meta: ReplicaNote = { name, position }
+    const value = encodeRecord(RecordKind.replica, REPLICA_KEY, meta)
+    return { keyspace: this.#root, key: REPLICA_KEY, value }
   }
 
   /**

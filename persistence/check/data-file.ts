@@ -4,7 +4,7 @@ import { type Database, open, type RootDatabase } from 'lmdb'
 import { WarpdexError } from '../../protocol/errors.js'
 import { unusable } from '../disk/errors.js'
 import { damaged } from '../disk/record.js'
-import { DATA_FILE, ENCODING, FORMAT_KEY, TABLES, type TableName } from '../disk/store-files.js'
+import { DATA_FILE, ENCODING, FORMAT_KEY, REPLICA_KEY, TABLES, type TableName } from '../disk/store-files.js'
 
 /** Where LMDB keeps the number of a transaction in each of its two meta pages. */
 const TRANSACTION_AT = 152
@@ -118,7 +118,7 @@ export class DataFile {
   #openTables(): ReadonlyMap<TableName, Database<Buffer, Buffer>> {
     // LMDB's binding ends names of tables with a zero.
     const names = [...this.#root.getKeys()]
-      .filter((key) => !key.equals(FORMAT_KEY))
+      .filter((key) => !key.equals(FORMAT_KEY) && !key.equals(REPLICA_KEY))
       .map((key) => key.toString('latin1').replace(/\0$/, ''))
     if (names.length > 0 && this.format === undefined)
       throw damaged(`${this.path} is the data file of another program`)

@@ -1,4 +1,4 @@
-import { WarpdexError } from '../../protocol/errors.js'
+import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { commitError } from './errors.js'
 import { FileRoom } from './file-room.js'
@@ -20,6 +20,13 @@ interface WaitingCommit {
   readonly bytes: number
   readonly resolve: () => void
   readonly reject: (error: unknown) => void
+}
+
+/** Enters changes into the log of a replica set. @returns the change by which the store notes that it has them */
+export type Share = (changes: readonly Change[]) => Promise<Change>
+
+const refuseToShare: Share = async () => {
+  throw new WarpdexError('NOT_OWNER', 'this node takes no writes: another one does, or none for the moment')
 }
 
 export function valueBytes(changes: readonly Change[]): number {
@@ -50,6 +57,12 @@ export class Committer {
   #refusal: { readonly error: WarpdexError; readonly until: number } | undefined
   /** Takes back what was kept in memory for commits that failed. */
   onFailure: () => void = () => {}
+  /** Undefined where the store is no replica. */
+  #share: Share | undefined
+  /** Changes entered by it could not be made: so none of those behind them may be. */
+  #behind: Share | undefined
+  readonly #underWay = new Set<Promise<void>>()
+  #onShareFailure: (error: WarpdexError) => void = () => {}
 
   /** @param directory where the data file lies */
   constructor(root: Root, directory: string) {
@@ -82,6 +95,64 @@ export class Committer {
       this.#waiting.push({ changes, bytes, resolve: synced, reject })
       this.#running ??= this.#run()
     })
+  }
+
+  /**
+   * As `commit`, of changes that every store of a replica set makes: they are in its log first. Once any of them fails, the others do until
+   * `shareBy` is called again: they may build on it.
+   */
+  async commitShared(changes: readonly Change[], take?: () => void): Promise<void> {
+    const share = this.#share
+    if (share === undefined) return this.commit(changes, take)
+    const shared = this.#commitShared(share, changes, take)
+    this.#underWay.add(shared)
+    try {
+      await shared
+    } finally {
+      this.#underWay.delete(shared)
+    }
+  }
+
+  async #commitShared(share: Share, changes: readonly Change[], take?: () => void): Promise<void> {
+    let isShared = false
+    try {
+      this.requireOpen()
+      const note = await share(changes)
+      isShared = true
+      if (this.#behind === share)
+        throw new WarpdexError('INTERNAL', 'what comes before it could not be stored')
+      await this.commit([...changes, note], take)
+    } catch (thrown) {
+      const error = toWarpdexError(thrown)
+      if (isShared) this.#behind = share
+      if (this.#share === share) {
+        this.#share = refuseToShare
+        this.#onShareFailure(error)
+      }
+      // What is being synced is in memory as it will be on disk.
+      await this.#running
+      this.onFailure()
+      if (!isShared) throw error
+      const fate = 'it is in the log of the replica set, and takes effect by that'
+      throw new WarpdexError('INTERNAL', `the write could not be stored here: ${error.message}; ${fate}`, {
+        cause: thrown,
+      })
+    }
+  }
+
+  /**
+   * Has changes that all stores of a replica set make entered into its log. To be called while none are under way.
+   * @param onFailure told why, once, when it does so no more
+   */
+  shareBy(share: Share, onFailure: (error: WarpdexError) => void): void {
+    this.#share = share
+    this.#onShareFailure = onFailure
+  }
+
+  /** Shares no more changes. Resolves when none are under way. */
+  async stopSharing(): Promise<void> {
+    this.#share = refuseToShare
+    await Promise.allSettled(this.#underWay)
   }
 
   /** Removes all keys of an index, in as many transactions as that takes. */

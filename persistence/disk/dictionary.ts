@@ -147,6 +147,22 @@ export class Dictionary {
     return this.#removal
   }
 
+  /** Takes up an entry, as it was stored by another replica. */
+  took(key: Buffer, value: Buffer | undefined): void {
+    // What is dropped has a note that says so.
+    if (value === undefined) return
+    const { dropped, index, relation } = readEntry(key, value)
+    const isRenamed = index !== undefined && this.#indexes.has(index.id)
+    const added = isRenamed ? undefined : (index ?? relation)
+    if (added !== undefined) for (const holder of this.#holders) holder.open(added.id)
+    this.#load(key, value)
+    if (dropped !== undefined) this.#leave(dropped)
+    if (!isRenamed) return
+    // Names may have been swapped, so that each is still somebody's.
+    this.#names.index.clear()
+    for (const { definition } of this.#indexes.values()) this.#names.index.add(definition.name)
+  }
+
   /** As `Store.createIndex`. */
   async createIndex(definition: IndexDefinition, make?: Make<StoredIndex>): Promise<StoredIndex> {
     const seed = randomBytes(8)
@@ -177,7 +193,7 @@ export class Dictionary {
       return { ...before[i], generation, definition: { ...before[i].definition, name } }
     })
     try {
-      await this.#committer.commit(
+      await this.#committer.commitShared(
         after.map((index) => {
           const key = indexKey(index.id)
           return this.#put(key, encodeRecord(RecordKind.index, key, index))
@@ -205,16 +221,18 @@ export class Dictionary {
         this.#put(note, encodeRecord(RecordKind.droppedIndex, note, {})),
       ]
     })
-    await this.#committer.commit(changes)
-    for (const id of ids) {
-      this.#names.index.delete(this.#indexes.get(id)?.definition.name ?? '')
-      this.#names.relation.delete(this.#relations.get(id)?.definition.name ?? '')
-      this.#indexes.delete(id)
-      this.#relations.delete(id)
-      this.#dropped.add(id)
-      for (const holder of this.#holders) holder.close(id)
-      this.#removeLater(id)
-    }
+    await this.#committer.commitShared(changes)
+    for (const id of ids) this.#leave(id)
+  }
+
+  #leave(id: number): void {
+    this.#names.index.delete(this.#indexes.get(id)?.definition.name ?? '')
+    this.#names.relation.delete(this.#relations.get(id)?.definition.name ?? '')
+    this.#indexes.delete(id)
+    this.#relations.delete(id)
+    this.#dropped.add(id)
+    for (const holder of this.#holders) holder.close(id)
+    this.#removeLater(id)
   }
 
   #removeLater(id: number): void {
@@ -264,7 +282,7 @@ export class Dictionary {
     try {
       for (const holder of this.#holders) holder.open(id)
       await make?.(stored)
-      await this.#committer.commit([
+      await this.#committer.commitShared([
         this.#put(key, encodeRecord(RecordKind[kind], key, stored)),
         this.#put(COUNTER_KEY, encodeRecord(RecordKind.counter, COUNTER_KEY, { next: this.#nextId })),
       ])

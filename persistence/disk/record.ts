@@ -17,6 +17,8 @@ export const RecordKind = {
   relation: 10,
   append: 11,
   change: 12,
+  entry: 13,
+  replica: 14,
 } as const
 export type RecordKind = (typeof RecordKind)[keyof typeof RecordKind]
 

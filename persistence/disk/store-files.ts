@@ -15,5 +15,7 @@ export const TABLES = ['indexes', 'log', 'outcomes', 'payloads', 'snapshots'] as
 export type TableName = (typeof TABLES)[number]
 /** Where the data file carries its format, beside the tables. */
 export const FORMAT_KEY = Buffer.from('warpdex')
+/** Where the data file of a replica says what of the log of its replica set it has. */
+export const REPLICA_KEY = Buffer.from('warpdex replica')
 /** How LMDB is told to treat keys and values: as bytes. */
 export const ENCODING = { encoding: 'binary', keyEncoding: 'binary' } as const

@@ -124,6 +124,16 @@ export class WriteLog {
     for (const positions of this.#positions.values()) positions.reserved = positions.last
   }
 
+  /** Takes up a record, as it was stored by another replica. */
+  took(key: Buffer, value: Buffer | undefined): void {
+    const index = key.readUInt32BE(0)
+    const positions = this.#of(index)
+    positions.last = numberOf(key)
+    positions.reserved = positions.last
+    if (positions.bytes !== undefined) positions.bytes += value?.length ?? 0
+    this.onGrowth(index)
+  }
+
   /** Takes no more records of an index. */
   close(index: number): void {
     this.#positions.delete(index)
@@ -162,7 +172,7 @@ export class WriteLog {
       ...own,
       ...outcomes.flatMap((outcome) => this.#outcomes.add(index, position, outcome)),
     ])
-    await this.#committer.commit(changes, () => {
+    await this.#committer.commitShared(changes, () => {
       for (const { index, positions, position, segments } of staged) {
         positions.last = position
         if (segments.length > 0) this.#payloads.add(index, segments)

@@ -160,6 +160,13 @@ export class WriteOutcomes {
     return changes
   }
 
+  /** Takes up an outcome, or that one is forgotten, as it was stored by another replica. */
+  took(key: Buffer, value: Buffer | undefined): void {
+    const { client, write, ...remembered } = parseOutcomeKey(key)
+    if (value === undefined) this.#forget(client, write)
+    else this.#remember(client, write, remembered)
+  }
+
   /** The time of day as it was at the start, and what went by since: outcomes must not age because somebody sets the clock. */
   #now(): number {
     return Math.floor(this.#epoch + performance.now())

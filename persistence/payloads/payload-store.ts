@@ -147,6 +147,14 @@ export class PayloadStore {
     for (const { segment } of added) segments?.push(segment)
   }
 
+  /** Takes up a segment, as it was stored by another replica. */
+  took(key: Buffer): void {
+    const payloads = this.#of(key.readUInt32BE(0))
+    const segment = parseSegmentKey(key)
+    payloads.segments.push(segment)
+    payloads.nextRow = segment.firstRow + segment.count
+  }
+
   /**
    * Collects the payloads of many rows.
    *

@@ -116,6 +116,20 @@ const settings = {
     'text',
     LOG_FORMATS,
   ),
+  replicaSet: text('Name of the replica set that the server is a node of; empty: it is alone', '', {
+    expected: 'empty, or 1 to 64 letters, digits, - and _',
+    isRight: (name) => /^[A-Za-z0-9_-]{0,64}$/.test(name),
+  }),
+  nats: text('NATS servers with the log of the replica set, as nats://HOST:4222,…', ''),
+  natsCredentials: text('File with the credentials for the NATS servers', ''),
+  natsMonitors: text(
+    'HTTP addresses of their monitoring, as http://HOST:8222,…, by which is seen that they sync what they acknowledge',
+    '',
+  ),
+  natsUnsafe: flag(
+    'Take NATS servers that may lose what they acknowledged: fewer than three, or such that sync late',
+  ),
+  advertise: text('Address by which clients and other nodes reach this one; by default ws://HOST:PORT', ''),
   backupDirectory: text('Folder for backups that clients ask for; empty allows none', ''),
 }
 

@@ -36,6 +36,7 @@ import type { Relation } from './named-relation.js'
 import type { PagedStats } from './paged-structure.js'
 import { mostVersionBytes, ReadVersions, type VersionId } from './read-versions.js'
 import { Registry } from './registry.js'
+import { Replica } from './replica.js'
 import type { ChangedRows, FindRows } from './row-changes.js'
 import type { SlabMap } from './slab-map.js'
 import { prefixTrees } from './structures.js'
@@ -49,6 +50,8 @@ export class Engine extends Catalog {
   readonly #selectionCosts: Calibrator<'selectionCosts'>
   /** Queries over the relations. */
   readonly queries: Queries
+  /** Its part in a replica set. */
+  readonly replica: Replica
   readonly #statements = new Statements()
   readonly #openedAt = performance.now()
   readonly #device: LiveDevice
@@ -95,6 +98,13 @@ export class Engine extends Catalog {
       this.#queryHost(),
       queryMemoryLimits(options.queryMemory, options.queryMemoryInAll, device.facts.software),
     )
+    this.replica = new Replica({
+      store,
+      indexes: this.host.indexes,
+      relations: this.stored,
+      openIndex: (stored) => this.openIndex(stored),
+      openRelation: (stored) => this.openRelation(stored),
+    })
     this.#device = new LiveDevice(device, this.#deviceHost(openDevice))
   }
 

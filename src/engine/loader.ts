@@ -48,6 +48,11 @@ interface IndexLoadOptions extends LoadOptions<IndexDefinition> {
   readonly due?: DueEntries | undefined
 }
 
+export type ReplayOptions = Pick<
+  IndexLoadOptions,
+  'store' | 'id' | 'definition' | 'due' | 'onProgress' | 'stop'
+>
+
 export type FillStructure = (structure: IndexStructure) => Promise<void>
 
 /** What was brought to a device. */
@@ -153,7 +158,9 @@ async function replayed(
 ): Promise<number> {
   const { due, clock } = options
   const gone = due?.reset() ?? 0
-  const bytes = await replay(structure, after, options)
+  const settle = (goesOn: boolean) =>
+    structure.compactIfWorthwhile(goesOn ? { inBackground: false, goesOn } : undefined)
+  const bytes = await replay({ ...asTarget(structure), settle }, after, options)
   await due?.remove(asTarget(structure), Math.max(gone, clock.date()))
   return bytes
 }
@@ -163,13 +170,19 @@ function asTarget(structure: IndexStructure): RangeTarget {
   return { structure, prepare: (batch) => structure.prepare(batch) }
 }
 
+/** What a log is applied to. */
+export interface ReplayTarget extends RangeTarget {
+  /** What is due once records are applied. @param goesOn whether more will be */
+  settle(goesOn: boolean): Promise<unknown>
+}
+
 /**
  * Applies the log after a position. Neighbouring records go together where that is the same as one after the other to the last
  * bit: a small one costs as much as thousands of items.
  */
-async function replay(structure: IndexStructure, after: number, options: IndexLoadOptions): Promise<number> {
+export async function replay(target: ReplayTarget, after: number, options: ReplayOptions): Promise<number> {
   const { store, id, definition, due, onProgress, stop } = options
-  const { keyType, payloadBytes: width } = structure.shape
+  const { keyType, payloadBytes: width } = target.structure.shape
   const total = store.log.last(id) - after
   let gathered: WriteBatch[] = []
   let items = 0
@@ -179,9 +192,9 @@ async function replay(structure: IndexStructure, after: number, options: IndexLo
   const apply = async (): Promise<void> => {
     if (gathered.length === 0) return
     stop?.throwIfAborted()
-    const prepared = await structure.prepare({ ...joinBatches(gathered), goesOn: true })
+    const prepared = await target.prepare({ ...joinBatches(gathered), goesOn: true })
     prepared.apply()
-    await structure.compactIfWorthwhile({ inBackground: false, goesOn: true })
+    await target.settle(true)
     onProgress({ index: definition.name, done: position - after, total })
     gathered = []
     items = 0
@@ -191,12 +204,12 @@ async function replay(structure: IndexStructure, after: number, options: IndexLo
     const { through, first } = entry.expiry ?? {}
     if (due !== undefined && through !== undefined && through >= due.next) {
       await apply()
-      await due.remove(asTarget(structure), through)
+      await due.remove(target, through)
     }
     if (first !== undefined) due?.add(first)
     if (entry.range !== undefined) {
       await apply()
-      await deleteRange(asTarget(structure), entry.range, async () => {})
+      await deleteRange(target, entry.range, async () => {})
       position = entry.position
       bytes += entry.bytes
       continue
@@ -215,7 +228,7 @@ async function replay(structure: IndexStructure, after: number, options: IndexLo
     bytes += entry.bytes
   }
   await apply()
-  await structure.compactIfWorthwhile()
+  await target.settle(false)
   return bytes
 }
 

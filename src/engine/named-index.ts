@@ -34,6 +34,7 @@ import { NamedStructure } from './named-structure.js'
 import type { PagedStats, PagedStructure } from './paged-structure.js'
 import type { OpenVersion, VersionId } from './read-versions.js'
 import type { HeldIndex } from './relation-indexes.js'
+import type { ReplicaTurn } from './replica.js'
 import type { Followers } from './request-queue.js'
 import { type IndexParts, type LoadedIndex, StructureChanges } from './structure-changes.js'
 
@@ -215,6 +216,13 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     return { ...held, definition: this.definition, prepare, remake: () => this.recover(), renumber }
   }
 
+  /** As `holdAlone`, for what another replica has written to it. */
+  async holdToFollow(): Promise<ReplicaTurn> {
+    const { stored, release } = await this.holdAlone()
+    const options = { ...this.host, definition: this.definition, due: this.expiry?.entries }
+    return { id: stored.id, release, catchUp: (after) => this.#changes.catchUp(after, options) }
+  }
+
   /** As `holdAlone`, for what a batch writes to it. Takes its place before it returns. */
   async holdForBatch(columns: IndexWrite): Promise<BatchTarget> {
     this.#refuseWrites()
@@ -274,8 +282,9 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
   }
 
   /** Takes the name under which it is stored. */
-  renamed({ definition }: StoredIndex): void {
+  renamed({ definition, generation = FIRST_GENERATION }: StoredIndex): void {
     this.redefine(definition)
+    this.#generation = generation
   }
 
   stats(): IndexStats & PagedStats {

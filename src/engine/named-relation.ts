@@ -29,6 +29,7 @@ import {
   RelationWriter,
   weighAppend,
 } from './relation-writer.js'
+import type { ReplicaTurn } from './replica.js'
 import { requireWanted } from './request-queue.js'
 import { type ChangedRows, changeRows, type FindRows } from './row-changes.js'
 import { SnapshotUpkeep } from './snapshot-upkeep.js'
@@ -183,10 +184,13 @@ export class Relation extends NamedStructure<
     })
   }
 
-  /** Drops an index over its columns, of which nothing is found by its name from now on. */
-  dropIndex(index: Index): Promise<void> {
+  /**
+   * Drops an index over its columns, of which nothing is found by its name from now on.
+   * @param leave as of `drop`
+   */
+  dropIndex(index: Index, leave?: () => Promise<void>): Promise<void> {
     const drop = async () => {
-      await index.drop()
+      await index.drop(leave)
       this.#indexes.delete(index)
     }
     return this.host.indexes.drop(index, () => this.queue.exclusive(drop))
@@ -197,9 +201,12 @@ export class Relation extends NamedStructure<
     return this.host.indexes.all().filter(({ definition: { of } }) => of?.relation === this.definition.name)
   }
 
-  /** Drops it with its dependents. */
-  override drop(): Promise<void> {
-    const dropped = super.drop()
+  /**
+   * Drops it with its dependents.
+   * @param leave removes all of them from the store
+   */
+  override drop(leave?: (id: number) => Promise<void>): Promise<void> {
+    const dropped = super.drop((id) => this.#leaveWith(this.indexes, [id], leave && (() => leave(id))))
     // Who drops the relation is told of a failure.
     for (const index of this.dependents) this.host.indexes.drop(index, () => dropped).catch(() => {})
     return dropped
@@ -231,9 +238,13 @@ export class Relation extends NamedStructure<
   }
 
   /** Leaves the store in the turns of these indexes, with those whose ids are known already. */
-  async #leaveWith([index, ...others]: readonly Index[], ids: readonly number[]): Promise<void> {
-    if (index === undefined) return this.host.store.drop(...ids)
-    await index.drop((id) => this.#leaveWith(others, [...ids, id]))
+  async #leaveWith(
+    [index, ...others]: readonly Index[],
+    ids: readonly number[],
+    leave = () => this.host.store.drop(...ids),
+  ): Promise<void> {
+    if (index === undefined) return leave()
+    await index.drop((id) => this.#leaveWith(others, [...ids, id], leave))
     this.#indexes.delete(index)
   }
 
@@ -381,6 +392,37 @@ export class Relation extends NamedStructure<
     } catch (error) {
       own.release()
       throw error
+    }
+  }
+
+  /** Takes its turn, with nothing beside it, for what another replica has written to it. Takes its place before it returns. */
+  async holdToFollow(): Promise<ReplicaTurn> {
+    const own = await this.holdTurn('exclusive')
+    return { id: own.stored.id, release: own.release, catchUp: (after) => this.#catchUp(own, after) }
+  }
+
+  /** Rows that were deleted or moved by another replica have it made anew, with its indexes. */
+  async #catchUp(own: LoadedRelation, after: number): Promise<void> {
+    const { structures, prepare, settle, remake, release } = await this.#holdIndexes(own)
+    const appendLogged = async () => {
+      for await (const { batch, removed, compacts, bytes } of this.host.store.log.readAppends(
+        own.stored.id,
+        after,
+      )) {
+        if (removed !== undefined || compacts === true) return false
+        const { apply } = await prepare([batch])
+        if (!apply()) return false
+        this.#logged(own.upkeep, bytes, 1)
+      }
+      await settle()
+      return true
+    }
+    try {
+      const isSound = await PagedStructure.changeAll(structures, appendLogged).catch(() => false)
+      if (!isSound) await remake()
+    } finally {
+      release()
+      own.upkeep.takeIfDue()
     }
   }
 

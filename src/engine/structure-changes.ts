@@ -6,6 +6,7 @@ import type { EngineHost } from './engine-host.js'
 import type { Cancellation, WriteId } from './index-requests.js'
 import type { IndexUpkeep } from './index-upkeep.js'
 import type { IndexWriter, PendingWrite } from './index-writer.js'
+import { type ReplayOptions, replay } from './loader.js'
 import type { PagedStructure } from './paged-structure.js'
 import { deleteLogged, type RangeTarget } from './range-deletion.js'
 import { type Followers, requireWanted } from './request-queue.js'
@@ -64,6 +65,20 @@ export class StructureChanges {
       return isSound
     })
     if (!isSound) await this.#index.recover()
+  }
+
+  /** Has the structure hold what its log holds, of which it holds the records up to a position. */
+  async catchUp(after: number, options: Omit<ReplayOptions, 'id'>): Promise<void> {
+    const { structure, stored, upkeep } = this.#index.live()
+    try {
+      await structure.change(async (current) => {
+        const settle = (goesOn: boolean) => upkeep.afterWrites(current, goesOn)
+        const target = { ...this.#target(structure), settle }
+        upkeep.logged(await replay(target, after, { ...options, id: stored.id }))
+      })
+    } catch {
+      await this.#index.recover()
+    }
   }
 
   /** As `Index.deleteRange`. */

@@ -1,4 +1,5 @@
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { asksForAny, type ReplicaGate } from '../cluster/replica-gate.js'
 import type { Engine } from '../engine/engine.js'
 import type { Answer } from '../http/answer.js'
 import type { Site } from '../http/site.js'
@@ -24,6 +25,10 @@ export class LocalBackend implements Backend {
   readonly #options: Options
   /** Who is at each connection, by number. */
   readonly #grants = new Map<number, Grant>()
+  /** Connections that read what any node of a replica set has. */
+  readonly #readAny = new Set<number>()
+  /** Only of a node of a replica set. */
+  #gate: ReplicaGate | undefined
   #engine: Engine | undefined
   #site: Site | undefined
   #status: Availability['status'] = 'starting'
@@ -47,9 +52,10 @@ export class LocalBackend implements Backend {
     this.#site = site
   }
 
-  /** Lets clients in. */
-  begin(engine: Engine): void {
+  /** Lets clients in. @param gate of a node of a replica set */
+  begin(engine: Engine, gate?: ReplicaGate): void {
     this.#engine = engine
+    this.#gate = gate
     this.#status = 'ready'
   }
 
@@ -72,15 +78,18 @@ export class LocalBackend implements Backend {
       return { status: grant }
     }
     const number = this.#next++
+    const readsAny = asksForAny(visit.url)
     this.#grants.set(number, grant)
+    if (readsAny) this.#readAny.add(number)
     monitor.meters.connections++
     monitor.meters.connectionsOpened++
     const { who, token } = grant
-    return { connection: number, who, token, adapter: this.adapter }
+    return { connection: number, who: readsAny ? `${who}, of any node` : who, token, adapter: this.adapter }
   }
 
   left(connection: number): void {
     if (!this.#grants.delete(connection)) return
+    this.#readAny.delete(connection)
     this.#options.monitor.meters.connections--
     this.#engine?.queries.endAll(connection)
   }
@@ -97,9 +106,9 @@ export class LocalBackend implements Backend {
     const { slowLog } = this.#options.monitor
     const context = { grant, call, memory, slowLog }
     try {
-      const result = await ('handle' in request
-        ? handleData(engine, request, context)
-        : handleControl(engine, request, context))
+      const answer = () =>
+        'handle' in request ? handleData(engine, request, context) : handleControl(engine, request, context)
+      const result = await (this.#gate?.run(request, this.#readAny.has(call.owner), answer) ?? answer())
       return { result, memory, running: call.running }
     } catch (thrown) {
       memory.release()

@@ -1,5 +1,8 @@
 import { SnapshotThread } from '../../persistence/snapshots/snapshot-thread.js'
 import { LIMITS } from '../../protocol/limits.js'
+import { openReplica } from '../cluster/open-replica.js'
+import { ReplicaGate } from '../cluster/replica-gate.js'
+import type { ReplicaNode } from '../cluster/replica-node.js'
 import type { Config } from '../config/settings.js'
 import { backupFolderFault } from '../engine/backup-path.js'
 import { Engine } from '../engine/engine.js'
@@ -63,6 +66,8 @@ export class RunningServer {
   readonly #listeners: Listeners
   #snapshotThread: SnapshotThread | undefined
   #engine: Engine | undefined
+  /** Only of a node of a replica set. */
+  #replica: ReplicaNode | undefined
   #closed: Promise<void> | undefined
 
   constructor(config: Config, options: ServerOptions, access: Access) {
@@ -113,7 +118,8 @@ export class RunningServer {
     const own = { ...this.#options, onWarning, meter, snapshotThread }
     const engine = await Engine.open({ ...engineOptions(config), ...own })
     this.#engine = engine
-    this.#backend.begin(engine)
+    if (config.replicaSet !== '') this.#replica = await openReplica(engine, config, this.url, onWarning)
+    this.#backend.begin(engine, this.#replica && new ReplicaGate(this.#replica))
     const { name, software } = engine.adapter
     log.info({ adapter: name, software, indexes: engine.list().length }, 'ready')
   }
@@ -167,8 +173,10 @@ export class RunningServer {
     log.info({}, 'stopping: requests that run are answered')
     this.#backend.stop()
     try {
+      await this.#replica?.stopFollowing()
       await this.#engine?.close()
     } finally {
+      await this.#replica?.close()
       await Promise.all([this.#listeners.close(), this.#snapshotThread?.stop()])
       this.#monitor.stop()
     }

@@ -1,0 +1,40 @@
+import { badRequest } from '../../protocol/errors.js'
+import type { Config } from '../config/settings.js'
+import type { Engine } from '../engine/engine.js'
+import { JetStreamLog } from './jetstream-log.js'
+import { Lease } from './lease.js'
+import { openNats } from './nats.js'
+import { ReplicaNode } from './replica-node.js'
+
+/**
+ * Has an engine take part in the replica set that a server's settings name.
+ * @param url by which clients reach the server, unless the settings say otherwise
+ * @throws WarpdexError `BAD_REQUEST`
+ */
+export async function openReplica(
+  engine: Engine,
+  config: Config,
+  url: string,
+  onWarning: (message: string) => void,
+): Promise<ReplicaNode> {
+  const { replicaSet: name, nats: servers, natsCredentials, natsMonitors, natsUnsafe, advertise } = config
+  if (servers === '') throw badRequest('--replica-set needs --nats, the servers with its log')
+  const address = advertise === '' ? url : advertise
+  const nats = await openNats({
+    servers,
+    credentials: natsCredentials,
+    monitors: natsMonitors,
+    unsafe: natsUnsafe,
+    name,
+    node: address,
+  })
+  const log = new JetStreamLog(nats)
+  const ownership = new Lease(nats.bucket, address)
+  try {
+    return await ReplicaNode.open({ engine, log, ownership, name, onWarning })
+  } catch (error) {
+    await ownership.close()
+    await log.close()
+    throw error
+  }
+}

@@ -1,0 +1,207 @@
+import { decodeEntry, encodeEntry } from '../../persistence/replication/change-sets.js'
+import { badRequest, toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import type { ReplicaRole } from '../../protocol/replica.js'
+import type { Engine } from '../engine/engine.js'
+import { ReplicaLogWriter } from './replica-log-writer.js'
+import type { ReplicatedLog } from './replicated-log.js'
+
+/** Whose turn it is to append to the log. */
+export interface Ownership {
+  /** Whether it is this node's at the moment. */
+  readonly isHeld: boolean
+  /** Where clients reach whoever it is, as far as is known. */
+  readonly owner: string | undefined
+  /** Resolves when it is this node's. */
+  gained(): Promise<void>
+  /** Resolves when it is not, or may not be, any more. */
+  lost(): Promise<void>
+  /** Gives it up. */
+  close(): Promise<void>
+}
+
+interface ReplicaOptions {
+  readonly engine: Engine
+  readonly log: ReplicatedLog
+  readonly ownership: Ownership
+  /** Of the replica set. */
+  readonly name: string
+  readonly onWarning: (message: string) => void
+}
+
+/** How long it waits after what it could not do. */
+const PAUSE_MS = 1000
+
+/**
+ * A node of a replica set. All of them have the same indexes and relations, by one log: its **owner** appends what clients write before
+ * it is stored there, and the others follow, making the same changes in the same order. So whoever becomes the owner has all that was
+ * acknowledged once it has read the log to its end, and its first entry keeps a former owner from appending: each append names the entry before.
+ */
+export class ReplicaNode {
+  readonly #options: ReplicaOptions
+  readonly #closing = new AbortController()
+  readonly #running: Promise<void>
+  #role: ReplicaRole = 'following'
+  /** Position of the last entry of which everything is made. */
+  #position: number
+  #writer: ReplicaLogWriter | undefined
+
+  private constructor(options: ReplicaOptions) {
+    this.#options = options
+    this.#position = positionOf(options.engine)
+    this.#running = this.#run()
+  }
+
+  /**
+   * Has an engine take part in a replica set.
+   * @throws WarpdexError `BAD_REQUEST` where its data directory is of another replica set, or of none and not empty
+   */
+  static async open(options: ReplicaOptions): Promise<ReplicaNode> {
+    const { engine, name, log } = options
+    const { note, isEmpty } = engine.replica
+    if (note === undefined && !isEmpty) {
+      const why = 'the data directory holds indexes or relations that are of no replica set'
+      throw badRequest(`${why}; start with an empty one, and load them through the replica set`)
+    }
+    if (note !== undefined && note.name !== name) {
+      throw badRequest(`the data directory is of the replica set ${note.name}, not of ${name}`)
+    }
+    if (positionOf(engine) > (await log.head())) {
+      throw badRequest(`the log of ${name} lacks what the data directory has of it; is it another log?`)
+    }
+    await engine.replica.stopSharing()
+    return new ReplicaNode(options)
+  }
+
+  get role(): ReplicaRole {
+    return this.#role
+  }
+
+  /** Where clients reach the owner, as far as is known. */
+  get owner(): string | undefined {
+    return this.#options.ownership.owner
+  }
+
+  /** Position in the log up to which everything is made. */
+  get position(): number {
+    return this.#position
+  }
+
+  /** Whether it owns the replica set, so that nobody else has acknowledged what it does not have. */
+  get isOwner(): boolean {
+    return this.#role === 'owner' && this.#options.ownership.isHeld
+  }
+
+  /** Makes nothing more of what others append. What it owns it goes on owning, for the writes that its engine still makes. */
+  async stopFollowing(): Promise<void> {
+    this.#closing.abort()
+    if (this.#role !== 'owner') await this.#running
+  }
+
+  /** Gives up what it owns. The engine takes no writes any more. */
+  async close(): Promise<void> {
+    await this.stopFollowing()
+    this.#writer?.failed(new WarpdexError('SHUTTING_DOWN', 'the server is shutting down'))
+    await this.#running
+    await this.#options.ownership.close()
+    await this.#options.log.close()
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#closing.signal.aborted) {
+      try {
+        await this.#follow()
+        const position = await this.#takeOver()
+        if (position !== undefined) await this.#own(position)
+      } catch (thrown) {
+        if (this.#closing.signal.aborted) return
+        const { code, message } = toWarpdexError(thrown)
+        // Another node was faster, and its entries are read next.
+        if (code === 'NOT_OWNER') continue
+        this.#role = 'failed'
+        this.#options.onWarning(`the replica set cannot be followed: ${message}; trying again`)
+        await this.#pause()
+      }
+    }
+  }
+
+  /** Makes what others append, until it is this node's turn. */
+  async #follow(): Promise<void> {
+    const { ownership, log } = this.#options
+    this.#role = 'following'
+    const turn = new AbortController()
+    const end = () => turn.abort()
+    void ownership.gained().then(end)
+    this.#closing.signal.addEventListener('abort', end)
+    try {
+      for await (const entry of log.read(this.#position, turn.signal)) {
+        await this.#take(entry.position, entry.bytes)
+        if (turn.signal.aborted) break
+      }
+    } finally {
+      this.#closing.signal.removeEventListener('abort', end)
+    }
+  }
+
+  /** Makes all that was appended, and appends an entry of its own. @returns its position; undefined where it is not its turn any more */
+  async #takeOver(): Promise<number | undefined> {
+    const { ownership, log } = this.#options
+    if (!ownership.isHeld || this.#closing.signal.aborted) return undefined
+    const head = await log.head()
+    if (head > this.#position) {
+      for await (const { position, bytes } of log.read(this.#position, this.#closing.signal)) {
+        await this.#take(position, bytes)
+        if (position >= head) break
+      }
+    }
+    if (head > this.#position || !ownership.isHeld) return undefined
+    return log.append(encodeEntry([]), head)
+  }
+
+  /** Appends what clients write, until it is not its turn any more. */
+  async #own(position: number): Promise<void> {
+    const { engine, ownership, log, name } = this.#options
+    const writer = new ReplicaLogWriter(log, position, () => ownership.isHeld)
+    this.#writer = writer
+    if (this.#closing.signal.aborted) return
+    engine.replica.shareBy(writer, name)
+    this.#role = 'owner'
+    void ownership.lost().then(() => {
+      writer.failed(new WarpdexError('NOT_OWNER', 'this node owns its replica set no more'))
+    })
+    const reason = await writer.end
+    this.#role = 'following'
+    await engine.replica.stopSharing()
+    this.#position = positionOf(engine)
+    if (reason.code !== 'NOT_OWNER' && reason.code !== 'SHUTTING_DOWN')
+      this.#options.onWarning(`writes are given up to another node: ${reason.message}`)
+  }
+
+  /** Makes the changes of an entry that are not made yet. */
+  async #take(position: number, bytes: Uint8Array): Promise<void> {
+    const { engine, name } = this.#options
+    const sets = decodeEntry(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
+    for (const [set, changes] of sets.entries()) {
+      const known = engine.replica.note?.position
+      if (known !== undefined && known.entry === position && set <= known.set) continue
+      await engine.replica.take(changes, name, { entry: position, set, sets: sets.length })
+    }
+    this.#position = position
+  }
+
+  async #pause(): Promise<void> {
+    const { signal } = this.#closing
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, PAUSE_MS)
+      signal.addEventListener('abort', () => {
+        clearTimeout(timer)
+        resolve()
+      })
+    })
+  }
+}
+
+/** Of the last entry of which all is made. */
+function positionOf({ replica }: Engine): number {
+  const { entry = 0, set = 0, sets = 1 } = replica.note?.position ?? {}
+  return set + 1 < sets ? entry - 1 : entry
+}

@@ -1,0 +1,303 @@
+import t, { type Test } from 'tap'
+import type { RelationDefinition } from '../../../protocol/relation.js'
+import { packBatch } from '../../../protocol/relation-values.js'
+import { type IndexDefinition, WriteOp } from '../../../protocol/types.js'
+import { ReplicaNode } from '../../../src/cluster/replica-node.js'
+import type { Engine } from '../../../src/engine/index.js'
+import { openSharedDevice } from '../../gpu/open-device.js'
+import { Random, seedOfRun } from '../../random.js'
+import { reads } from '../../reads.js'
+import { blobs, openEngine, u32 } from '../engine/open-engine.js'
+import { HandedOwnership, MemoryLog } from './memory-log.js'
+
+const READER = { cancelled: false }
+const device = await openSharedDevice(t)
+const random = new Random(seedOfRun())
+const NUMBERS: IndexDefinition = { name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false }
+const TEXTS: IndexDefinition = { name: 'texts', keyType: 'u32', payloadKind: 'bytes', unique: true }
+const ROWS: RelationDefinition = {
+  name: 'rows',
+  columns: [
+    { name: 'id', type: 'u32', nullable: false },
+    { name: 'city', type: 'string', nullable: true },
+  ],
+}
+const column = (values: readonly number[]) => ({ bytes: u32(...values), width: 4 })
+
+interface Started {
+  readonly engine: Engine
+  readonly node: ReplicaNode
+}
+
+/** Nodes of one replica set. */
+class ReplicaSet {
+  readonly log = new MemoryLog()
+  readonly ownership = new HandedOwnership()
+  readonly nodes = new Map<string, Started>()
+  readonly directories = new Map<string, string>()
+  readonly #t: Test
+
+  constructor(t: Test) {
+    this.#t = t
+  }
+
+  async start(name: string, face = this.log.face()): Promise<Started> {
+    const directory = this.directories.get(name) ?? `${this.#t.testdirName}/${name}`
+    this.directories.set(name, directory)
+    const engine = await openEngine(this.#t, { directory, openDevice: async () => device })
+    const node = await ReplicaNode.open({
+      engine,
+      log: face,
+      ownership: this.ownership.of(name),
+      name: 'main',
+      onWarning: (message) => this.#t.comment(message),
+    })
+    this.#t.teardown(() => node.close())
+    const started = { engine, node }
+    this.nodes.set(name, started)
+    return started
+  }
+
+  async stop(name: string): Promise<void> {
+    const { node, engine } = this.nodes.get(name)!
+    await node.close()
+    await engine.close()
+    this.nodes.delete(name)
+  }
+
+  /** Has a node own the replica set. */
+  async give(name: string): Promise<Engine> {
+    this.ownership.give(name)
+    const { node, engine } = this.nodes.get(name)!
+    await until(() => node.isOwner)
+    return engine
+  }
+
+  /** All nodes have all that is in the log, and the same. */
+  async check(t: Test, what: string): Promise<void> {
+    const all = [...this.nodes.values()]
+    await until(() => all.every(({ node }) => node.isOwner || node.position === this.log.entries.length))
+    const [first, ...others] = await Promise.all(all.map(({ engine }) => contentsOf(engine)))
+    for (const other of others) t.same(other, first, what)
+  }
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 2))
+}
+
+/** All that clients can see of an engine. */
+async function contentsOf(engine: Engine): Promise<unknown> {
+  const indexes = await Promise.all(
+    engine.list().map(async (definition) => {
+      const index = engine.index(definition.name)
+      const scan = await reads(index).scan({ ranges: 1, limit: 1000 })
+      const { keys, payloads, payloadOffsets } = scan
+      const { logPosition } = index.stats()
+      const { handle } = index.handle
+      return { definition, handle, logPosition, keys: [...keys], payloads: [...payloads], payloadOffsets }
+    }),
+  )
+  const relations = await Promise.all(
+    engine.relations().map(async (info) => {
+      const { batch } = await engine.relation(info.name).read({ columns: [], from: 0, limit: 1000 })
+      return { info, rows: batch.rows, columns: [...batch.columns] }
+    }),
+  )
+  const byName = (one: { definition: { name: string } }, other: typeof one) =>
+    one.definition.name < other.definition.name ? -1 : 1
+  return { indexes: indexes.sort(byName), relations }
+}
+
+/** Writes of every kind to the owner. */
+async function write(engine: Engine): Promise<void> {
+  const keys = Array.from({ length: 20 }, () => random.below(40))
+  const numbers = engine.index('numbers')
+  await numbers.write({
+    ops: WriteOp.insert,
+    keys: column(keys),
+    payloads: column(keys.map(() => random.word())),
+  })
+  await engine.index('texts').write(
+    {
+      ops: WriteOp.replace,
+      keys: column(keys),
+      payloads: blobs(...keys.map((key) => `text ${key} ${random.word()}`)),
+    },
+    { client: 'test', number: random.below(1e9) },
+  )
+  await numbers.write({ ops: WriteOp.deleteKey, keys: column(keys.slice(0, 5)) })
+  await numbers.deleteRange({ from: u32(30), to: u32(32) })
+  const rows = packBatch({ id: keys, city: keys.map((key) => (key % 3 === 0 ? null : `city ${key}`)) }, ROWS)
+  await engine.relation('rows').append(rows)
+  if (random.chance(0.3)) {
+    const where = { op: '=', args: [{ column: 'id' }, { value: keys[0] }] }
+    await engine.changeRows('rows', { where }, READER)
+  }
+  const batch = {
+    writes: [{ index: numbers, columns: { ops: WriteOp.insert, keys: column([1]), payloads: column([7]) } }],
+  }
+  const appends = [{ relation: engine.relation('rows'), rows }]
+  await engine.writeBatch({ ...batch, appends, conditions: [] })
+}
+
+async function create(engine: Engine): Promise<void> {
+  await engine.createIndex(NUMBERS)
+  await engine.createIndex(TEXTS)
+  await engine.createRelation(ROWS)
+  await engine.createRelationIndex({ name: 'by id', relation: 'rows', columns: ['id'] })
+}
+
+t.test('followers have what the owner has, whatever it does', async (t) => {
+  const set = new ReplicaSet(t)
+  t.testdir({})
+  for (const name of ['a', 'b', 'c']) await set.start(name)
+  const owner = await set.give('a')
+  await create(owner)
+  for (let i = 0; i < 5; i++) await write(owner)
+  await set.check(t, 'writes')
+
+  await owner.swapIndexes('numbers', 'by id')
+  await owner.renameIndex('texts', 'words')
+  await set.check(t, 'names')
+  await owner.swapIndexes('numbers', 'by id')
+  await owner.renameIndex('words', 'texts')
+  await owner.relation('rows').compact()
+  await write(owner)
+  await set.check(t, 'a compaction')
+
+  await owner.dropIndex('by id')
+  await owner.dropIndex('numbers')
+  await set.check(t, 'drops of indexes')
+  await owner.dropRelation('rows')
+  await set.check(t, 'the drop of a relation')
+  await owner.createIndex(NUMBERS)
+  await set.check(t, 'a name that is used again')
+})
+
+/** Inserts keys of its own one after the other, until it is told to end. @returns what became of each */
+async function insertMany(
+  set: ReplicaSet,
+  names: readonly string[],
+  from: number,
+): Promise<Map<number, string>> {
+  const outcomes = new Map<number, string>()
+  const inserts = Array.from({ length: 60 }, async (_, i) => {
+    await new Promise((resolve) => setTimeout(resolve, random.below(60)))
+    const key = from + i
+    const { engine } = set.nodes.get(names[random.below(names.length)])!
+    const write = { ops: WriteOp.insert, keys: column([key]), payloads: column([key]) }
+    try {
+      await engine.index('numbers').write(write, { client: 'test', number: key })
+      outcomes.set(key, 'acknowledged')
+    } catch (error) {
+      outcomes.set(key, (error as { code: string }).code)
+    }
+  })
+  await Promise.all(inserts)
+  return outcomes
+}
+
+async function keysOf(engine: Engine): Promise<Set<number>> {
+  const { keys } = await reads(engine.index('numbers')).scan({ ranges: 1, limit: 10_000 })
+  const found = [...new Uint32Array(new Uint8Array(keys).buffer)]
+  t.equal(found.length, new Set(found).size, 'nothing is there twice')
+  return new Set(found)
+}
+
+t.test('the owner changes while clients write', async (t) => {
+  const set = new ReplicaSet(t)
+  t.testdir({})
+  const names = ['a', 'b', 'c']
+  for (const name of names) await set.start(name)
+  await (await set.give('a')).createIndex(NUMBERS)
+  await set.check(t, 'an index')
+  const writing = insertMany(set, names, 0)
+  for (const next of ['b', 'a', 'c', 'b']) {
+    await new Promise((resolve) => setTimeout(resolve, 15))
+    await set.give(next)
+  }
+  const outcomes = await writing
+  await set.check(t, 'all nodes have the same')
+  const found = await keysOf(set.nodes.get('a')!.engine)
+  for (const [key, outcome] of outcomes) {
+    if (outcome === 'acknowledged') t.ok(found.has(key), `${key} is there`)
+    else t.same([outcome, found.has(key)], ['NOT_OWNER', false], `${key} is not`)
+  }
+  t.ok([...outcomes.values()].includes('acknowledged'))
+})
+
+t.test(
+  'an append of which nobody knows what became is there once, and a write that is sent again gets its answer',
+  async (t) => {
+    const set = new ReplicaSet(t)
+    t.testdir({})
+    let failure: 'before' | 'after' | undefined
+    const face = set.log.face((when) => {
+      if (when !== failure) return
+      failure = undefined
+      throw new Error('the connection was lost')
+    })
+    await set.start('a', face)
+    await set.start('b')
+    const owner = await set.give('a')
+    await owner.createIndex(NUMBERS)
+    const insert = (key: number) => {
+      const write = { ops: WriteOp.insert, keys: column([key, key]), payloads: column([1, 2]) }
+      return owner.index('numbers').write(write, { client: 'test', number: key })
+    }
+    for (const [key, when] of [
+      [1, 'before'],
+      [2, 'after'],
+      [3, 'after'],
+    ] as const) {
+      failure = when
+      await t.rejects(insert(key), { message: /the connection was lost/ })
+      await until(() => set.nodes.get('a')!.node.isOwner)
+      t.same([...(await insert(key))], [0, 0], 'the second time')
+    }
+    await set.check(t, 'all nodes have the same')
+    const { payloads } = await reads(owner.index('numbers')).scan({ ranges: 1, limit: 100 })
+    t.equal(payloads.byteLength / 4, 6)
+  },
+)
+
+t.test(
+  'a node that was away, or has lost its disk, gets what it lacks; what is another log, or no replica, is refused',
+  async (t) => {
+    const set = new ReplicaSet(t)
+    t.testdir({})
+    for (const name of ['a', 'b', 'c']) await set.start(name)
+    await create(await set.give('a'))
+    await set.check(t, 'all of it')
+    await set.stop('b')
+    await write(set.nodes.get('a')!.engine)
+    await set.stop('c')
+    set.directories.set('c', `${t.testdirName}/fresh`)
+    await write(set.nodes.get('a')!.engine)
+    await set.start('b')
+    await set.start('c')
+    await set.check(t, 'what was written meanwhile')
+
+    // The former owner comes back as a follower.
+    await set.stop('a')
+    const owner = await set.give('b')
+    await write(owner)
+    await set.start('a')
+    await set.check(t, 'what the next owner wrote')
+    await set.stop('a')
+
+    set.log.entries.length = 2
+    await t.rejects(set.start('a'), { code: 'BAD_REQUEST', message: /is it another log/ })
+    const alone = await openEngine(t, { directory: `${t.testdirName}/alone`, openDevice: async () => device })
+    await alone.createIndex(NUMBERS)
+    const options = {
+      engine: alone,
+      log: set.log.face(),
+      ownership: set.ownership.of('d'),
+      name: 'main',
+      onWarning() {},
+    }
+    await t.rejects(ReplicaNode.open(options), { code: 'BAD_REQUEST', message: /are of no replica set/ })
+  },
+)
