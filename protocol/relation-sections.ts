@@ -1,4 +1,4 @@
-import { storageOf } from './column-types.js'
+import { storageInRelation } from './column-types.js'
 import { aligned, asBytes } from './columns.js'
 import { badRequest, WarpdexError } from './errors.js'
 import type { Section, Sections } from './frame.js'
@@ -64,7 +64,7 @@ export function batchFromSections(
   const values = columns.map((column): readonly [string, ColumnValues] => {
     const { name } = column
     const type = types.get(name)
-    const right = type && storageOf(type)
+    const right = type && storageInRelation(type)
     if (right !== undefined && column.values.type !== right) {
       throw badRequest(
         `the values of column ${JSON.stringify(name)} (${type}) are sent as ${right}, not ${column.values.type}`,
@@ -93,7 +93,7 @@ export function sectionsOfBatch(
   const sections: Record<string, Section> = {}
   let i = 0
   for (const [name, { values, validity, strings }] of columns) {
-    sections[`${i}.values`] = { type: storageOf(types.get(name) ?? 'u32'), bytes: values }
+    sections[`${i}.values`] = { type: storageInRelation(types.get(name) ?? 'u32'), bytes: values }
     if (validity !== undefined) sections[`${i}.validity`] = { type: 'u8', bytes: validity }
     if (strings !== undefined) {
       sections[`${i}.strings`] = { type: 'bytes', bytes: strings.bytes }

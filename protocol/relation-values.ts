@@ -1,4 +1,4 @@
-import { type ColumnType, DECIMAL_DIGITS, storageOf } from './column-types.js'
+import { type ColumnType, DECIMAL_DIGITS, storageInRelation } from './column-types.js'
 import {
   aligned,
   asBytes,
@@ -22,7 +22,7 @@ export type RelationValue = number | bigint | string | boolean | null
 /** One value to store. A `Date` is a day or a moment, UTC; a decimal may be a number, too. */
 export type InputValue = RelationValue | Date | undefined
 
-/** Values to store: a typed array of what the column's are stored as (`storageOf`), or single values, among which null and undefined are missing ones. */
+/** Values to store: a typed array of what the column's are stored as (`storageInRelation`), or single values, among which null and undefined are missing ones. */
 export type ColumnInput = KeyArray | readonly InputValue[]
 
 /** Values to store, by column name. */
@@ -42,7 +42,7 @@ function packList(input: readonly InputValue[], column: ColumnDefinition): Colum
   const { type } = column
   const validity = validityOf(input, column)
   if (type === 'string') return { ...packStrings(input, column), validity }
-  const storage = storageOf(type)
+  const storage = storageInRelation(type)
   const missing = storage === 'u64' || storage === 'i64' ? 0n : 0
   const stored = input.map((value) =>
     value === null || value === undefined ? missing : storedNumber(value, type),
@@ -77,7 +77,7 @@ function plainDigits(value: number | bigint): string {
 
 function packArray(input: ArrayBufferView, column: ColumnDefinition): ColumnValues {
   const { type } = column
-  const Stored = KEY_ARRAYS[storageOf(type)]
+  const Stored = KEY_ARRAYS[storageInRelation(type)]
   if (type !== 'string' && input instanceof Object(Stored)) return { values: asBytes(input) }
   const right = type === 'string' ? 'an array of strings' : `a ${Stored.name} or an array`
   throw badRequest(
@@ -166,7 +166,7 @@ export function unpackColumn({ values, validity, strings }: ColumnValues, type: 
       hasValue(validity, row) ? (texts[number] ?? null) : null,
     )
   }
-  const numbers = aligned<ArrayLike<number | bigint>>(values, KEY_ARRAYS[storageOf(type)])
+  const numbers = aligned<ArrayLike<number | bigint>>(values, KEY_ARRAYS[storageInRelation(type)])
   return Array.from(numbers, (number, row) => (hasValue(validity, row) ? shownValue(number, type) : null))
 }
 

@@ -10,7 +10,14 @@ import type {
   Utf8,
   Vector,
 } from 'apache-arrow'
-import { type ColumnType, decimalShape, parseColumnType, storageOf } from '../../protocol/column-types.js'
+import {
+  type ColumnType,
+  columnWords,
+  decimalShape,
+  parseColumnType,
+  RESULT_DIGITS,
+  storageInRelation,
+} from '../../protocol/column-types.js'
 import { aligned, KEY_ARRAYS, type KeyArray } from '../../protocol/columns.js'
 import { badRequest } from '../../protocol/errors.js'
 import { installCommand } from '../../protocol/optional-packages.js'
@@ -132,7 +139,7 @@ function inputOf(vector: Vector, { name, type }: ColumnDefinition): ColumnInput 
   }
   if (type !== 'string' && vector.nullCount === 0 && vector.type.typeId !== ARROW.dictionary) {
     const values: unknown = vector.toArray()
-    const { name: expected } = KEY_ARRAYS[storageOf(type)]
+    const { name: expected } = KEY_ARRAYS[storageInRelation(type)]
     // An array of that name is the one that `packColumn` takes as it is, if it counts in the same units.
     const isSame = !hasTexts(type) || (own === type && factorOf(vector.type) === 1n)
     if (ArrayBuffer.isView(values) && values.constructor.name === expected && isSame)
@@ -237,11 +244,11 @@ function dataOf(arrow: Arrow, type: ColumnType, column: ColumnValues, length: nu
         dictionary: textsOf(arrow, column),
       })
     default: {
-      const { precision = 0, scale = 0 } = decimalShape(type) ?? {}
+      const { precision, scale } = decimalShape(type) ?? { precision: RESULT_DIGITS, scale: 0 }
       return arrow.makeData({
         ...common,
         type: new arrow.Decimal(scale, precision, 128),
-        data: wideWords(values),
+        data: columnWords(type) === 4 ? aligned(values, Uint32Array) : wideWords(values),
       })
     }
   }

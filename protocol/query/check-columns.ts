@@ -1,10 +1,10 @@
-import { type ColumnType, decimalShape, decimalType, SUM_DIGITS } from '../column-types.js'
+import { type ColumnType, decimalShape, decimalType, RESULT_DIGITS } from '../column-types.js'
 import { LIMITS } from '../limits.js'
 import { checkExpression } from './check-expression.js'
 import type { NodeReader } from './node-reader.js'
 import { AGGREGATES, type AggregateFunction, type ResultColumn } from './tree.js'
 import type { TypedAggregate, TypedExpression, TypedNode } from './typed.js'
-import { converted, isNumeric } from './value-types.js'
+import { converted, isInteger, isNumeric } from './value-types.js'
 
 /** A list of named expressions: their columns, and what computes them. */
 export function checkNamed(
@@ -70,10 +70,14 @@ function isSpread(fn: AggregateFunction): boolean {
   return fn === 'stddev' || fn === 'variance'
 }
 
-/** What an aggregate takes of its value: sums and averages of floats, and spreads, are made of doubles. */
+/** Places of a decimal such that 2^32 times a power of ten, by which a sum is divided, fits 128 bits. */
+const AVERAGED_PLACES = 28
+
+/** What an aggregate takes of its value: sums and averages of floats, averages of what has too many places, and spreads are made of doubles. */
 function aggregated(fn: AggregateFunction, value: TypedExpression): TypedExpression {
   const isSum = fn === 'sum' || fn === 'avg' || fn === 'median'
-  const isDouble = isSpread(fn) || (isSum && value.type === 'f32')
+  const isLong = fn !== 'sum' && (decimalShape(value.type)?.scale ?? 0) > AVERAGED_PLACES
+  const isDouble = isSpread(fn) || (isSum && (value.type === 'f32' || isLong))
   return (isDouble && isNumeric(value.type) && converted(value, 'f64')) || value
 }
 
@@ -85,8 +89,8 @@ function aggregateType(fn: AggregateFunction, type: ColumnType | undefined): Col
   if (!isNumeric(type)) return undefined
   if (fn !== 'sum') return 'f64'
   const decimal = decimalShape(type)
-  if (decimal !== undefined) return decimalType(SUM_DIGITS, decimal.scale)
-  return type === 'u32' ? 'u64' : type === 'i32' ? 'i64' : type
+  if (decimal !== undefined) return decimalType(RESULT_DIGITS, decimal.scale)
+  return isInteger(type) ? 'i128' : type
 }
 
 /** The name of a column that a node makes. */

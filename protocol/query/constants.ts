@@ -2,7 +2,7 @@ import {
   type ColumnType,
   type DecimalShape,
   decimalShape,
-  parseColumnType,
+  parseResultType,
   TYPE_NAMES,
 } from '../column-types.js'
 import { formatText, hasTexts, parseText } from '../value-texts.js'
@@ -35,7 +35,7 @@ export function constantOf(reader: NodeReader): Constant {
 
 /** The type that the field `type` names. */
 export function columnTypeOf(reader: NodeReader): ColumnType {
-  const type = parseColumnType(reader.text('type'))
+  const type = parseResultType(reader.text('type'))
   if (type !== undefined) return type
   throw reader.fault(`"type" must be one of ${TYPE_NAMES}, not ${describe(reader.value('type'))}`)
 }
@@ -58,8 +58,11 @@ export function freeNumber(value: number, type?: ColumnType): Constant {
   return Number.isInteger(value) ? { ...constant, isInexact: true } : constant
 }
 
+/** Those of constants, as far as they hold them. */
+const INTEGER_TYPES = ['i64', 'u64'] as const
+
 export function integer(value: bigint): Constant {
-  const type = value > INTEGER_RANGES.i64![1] ? 'u64' : 'i64'
+  const type = INTEGER_TYPES.find((type) => isIn(INTEGER_RANGES[type]!, value)) ?? 'i128'
   return { kind: 'constant', value, type, nullable: false }
 }
 
@@ -121,7 +124,11 @@ export function constantAs(constant: Constant, type: ColumnType): Constant | und
   if (type === 'f32') return fraction(roundedToFloat(value))
   if (type === 'f64') return double(Number(value))
   const range = INTEGER_RANGES[type]
-  return range !== undefined && value >= range[0] && value <= range[1] ? { ...constant, type } : undefined
+  return range !== undefined && isIn(range, value) ? { ...constant, type } : undefined
+}
+
+function isIn([least, most]: readonly [bigint, bigint], value: bigint): boolean {
+  return value >= least && value <= most
 }
 
 function storedAs(value: bigint | undefined, type: ColumnType): Constant | undefined {

@@ -1,9 +1,10 @@
-import { type ColumnType, DECIMAL_DIGITS, decimalShape, decimalType } from '../column-types.js'
+import { type ColumnType, columnWords, DECIMAL_DIGITS, decimalShape, decimalType } from '../column-types.js'
 import { badRequest, type WarpdexError } from '../errors.js'
 import { LIMITS } from '../limits.js'
 import { isName } from '../names.js'
 import { type ColumnDefinition, parseColumns } from '../relation.js'
 import type { ResultColumn } from './tree.js'
+import { columnAt, type TypedExpression, type TypedNode } from './typed.js'
 
 /** That a query's result is to stay on the device, as a relation of that name. */
 export interface Keep {
@@ -38,7 +39,7 @@ export function parseKeep(value: unknown): Keep | undefined {
 }
 
 /**
- * Columns of the relation that a result becomes. Sums of decimals become decimals as relations have them.
+ * Columns of the relation that a result becomes. What is of 128 bits becomes an `i64`, or a decimal as relations have it.
  * @throws WarpdexError `BAD_REQUEST` for a name that no relation's column may have, `TOO_LARGE` for too many columns
  */
 export function keptColumns(columns: readonly ResultColumn[]): readonly ColumnDefinition[] {
@@ -52,8 +53,22 @@ export function keptColumns(columns: readonly ResultColumn[]): readonly ColumnDe
 }
 
 function keptType(type: ColumnType): ColumnType {
-  const { precision, scale } = decimalShape(type) ?? { precision: 0, scale: 0 }
-  return precision > DECIMAL_DIGITS ? decimalType(DECIMAL_DIGITS, scale) : type
+  if (columnWords(type) < 4) return type
+  const shape = decimalShape(type)
+  return shape === undefined ? 'i64' : decimalType(DECIMAL_DIGITS, Math.min(shape.scale, DECIMAL_DIGITS))
+}
+
+/** A node whose columns are of the types of a relation's; what these cannot hold fails it. */
+export function keptNode(node: TypedNode): TypedNode {
+  const columns = node.columns.map((column) => ({ ...column, type: keptType(column.type) }))
+  const values = node.columns.map((column, i): TypedExpression => {
+    const [value, { type, nullable }] = [columnAt(column, i), columns[i]!]
+    return type === column.type ? value : { kind: 'convert', args: [value], type, nullable }
+  })
+  const { path } = node
+  return values.every(({ kind }) => kind === 'column')
+    ? node
+    : { op: 'project', input: node, values, columns, path }
 }
 
 function bad(right: string): WarpdexError {

@@ -33,7 +33,7 @@ export const NUMBER_RULES: Readonly<Record<NumberFunction, FunctionRule>> = {
     takes: [1, 1],
     check: (call) => called(call, numeric(call, call.args[0]!).type),
   },
-  /** Of integers an i64. */
+  /** Of integers of up to 64 bits an i64. */
   negate: {
     takes: [1, 1],
     check: (call) => negated(numeric(call, call.args[0]!)),
@@ -53,7 +53,7 @@ function alikeNumbers(call: Call): Pair {
 
 /** Times −1, which keeps the signs of zeros. */
 function negated(value: TypedExpression): TypedExpression {
-  const type = isInteger(value.type) ? 'i64' : value.type
+  const type = value.type === 'u64' ? 'i64' : wideType(value.type)
   const { nullable } = value
   const signed: TypedExpression =
     value.type === 'u64' ? { kind: 'convert', args: [value], type, nullable } : converted(value, type)!

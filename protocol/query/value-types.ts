@@ -4,6 +4,7 @@ import {
   type DecimalShape,
   decimalShape,
   decimalType,
+  RESULT_DIGITS,
 } from '../column-types.js'
 import { constantAs, digitsOf } from './constants.js'
 import { INTEGER_RANGES } from './integer-ranges.js'
@@ -11,10 +12,11 @@ import type { TypedExpression } from './typed.js'
 
 /** Types to which values of a type go without loss, or, for floats, with no more than rounding. */
 const WIDER: Readonly<Partial<Record<ColumnType, readonly ColumnType[]>>> = {
-  u32: ['u64', 'i64', 'f32', 'f64'],
-  i32: ['i64', 'f32', 'f64'],
-  u64: ['f32', 'f64'],
-  i64: ['f32', 'f64'],
+  u32: ['u64', 'i64', 'i128', 'f32', 'f64'],
+  i32: ['i64', 'i128', 'f32', 'f64'],
+  u64: ['i128', 'f32', 'f64'],
+  i64: ['i128', 'f32', 'f64'],
+  i128: ['f32', 'f64'],
   f32: ['f64'],
 }
 
@@ -43,7 +45,7 @@ export function isNumeric(type: ColumnType): boolean {
 }
 
 export function isInteger(type: ColumnType): boolean {
-  return INTEGERS.includes(type)
+  return INTEGER_RANGES[type] !== undefined
 }
 
 /** The type that integers of a type are computed in; others stay. */
@@ -90,14 +92,20 @@ function commonOfTwo(a: TypedExpression, b: TypedExpression): ColumnType | undef
   return candidates.find((type) => converted(a, type) !== undefined && converted(b, type) !== undefined)
 }
 
-/** The decimals that have all digits of both, up to `DECIMAL_DIGITS`; undefined where neither is a decimal, or one is no exact number. */
+/** The decimals that have all digits of both, up to `mostDigits`; undefined where neither is a decimal, or one is no exact number. */
 function commonDecimal(a: TypedExpression, b: TypedExpression): ColumnType | undefined {
   if (decimalShape(a.type) === undefined && decimalShape(b.type) === undefined) return undefined
   const [one, other] = [shapeOf(a), shapeOf(b)]
   if (one === undefined || other === undefined) return undefined
   const scale = Math.max(one.scale, other.scale)
   const whole = Math.max(one.precision - one.scale, other.precision - other.scale)
-  return scale > DECIMAL_DIGITS ? undefined : decimalType(Math.min(whole + scale, DECIMAL_DIGITS), scale)
+  const most = mostDigits(one, other)
+  return scale > most ? undefined : decimalType(Math.min(whole + scale, most), scale)
+}
+
+/** Digits of what is made of two decimals, at most: as in DuckDB they are those of 64 bits if both have no more. */
+export function mostDigits(one: DecimalShape, other: DecimalShape): number {
+  return Math.max(one.precision, other.precision) > DECIMAL_DIGITS ? RESULT_DIGITS : DECIMAL_DIGITS
 }
 
 /** The digits of an expression's values; undefined for what is no exact number. */
@@ -111,7 +119,8 @@ function shapeOfType(type: ColumnType): DecimalShape | undefined {
   return most === undefined ? decimalShape(type) : { precision: String(most).length, scale: 0 }
 }
 
-/** Whether both can be converted to some type of integers. */
+/** Whether both can be converted to some type of integers, of 128 bits only if one is. */
 export function haveCommonInteger(a: TypedExpression, b: TypedExpression): boolean {
-  return INTEGERS.some((type) => converted(a, type) !== undefined && converted(b, type) !== undefined)
+  const types = [...INTEGERS, ...[a.type, b.type].filter(isInteger)]
+  return types.some((type) => converted(a, type) !== undefined && converted(b, type) !== undefined)
 }

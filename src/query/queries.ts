@@ -6,7 +6,7 @@ import { LIMITS } from '../../protocol/limits.js'
 import { checkQuery, relationsOf } from '../../protocol/query/check-query.js'
 import type { ConstantList } from '../../protocol/query/constant-lists.js'
 import type { QueryExplanation } from '../../protocol/query/explanation.js'
-import { type Keep, type KeptRelation, keptColumns } from '../../protocol/query/keep.js'
+import { type Keep, type KeptRelation, keptColumns, keptNode } from '../../protocol/query/keep.js'
 import { inputsOf, type TypedNode } from '../../protocol/query/typed.js'
 import type { RelationDefinition } from '../../protocol/relation.js'
 import { checkChange, type FoundRows, findRows, type RowChange } from './changed-rows.js'
@@ -193,7 +193,7 @@ export class Queries {
     results.refuse(name, reader)
     return this.#carryOut(asked, node, new QueryCursor(), async (run, node) => {
       const columns = keptColumns(node.columns)
-      const stored = await storeResult(run, node, columns)
+      const stored = await storeResult(run, keptNode(node), columns)
       try {
         await results.put({ name, columns }, seconds, stored, run.work.device, reader, relationsOf(node))
         return { name, seconds, columns, rows: stored.rows }

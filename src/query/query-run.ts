@@ -223,11 +223,11 @@ export class QueryRun {
 
 function overflowOf(node: TypedNode, faults: number): string {
   if ((faults & (EXPRESSION_FAULT | CONDITION_FAULT)) !== 0) {
-    return 'a result of an expression does not fit its type (overflow), for which a cast to f32 before the operation would round instead, or a string that is cast is no value of the type'
+    return 'a result of an expression does not fit its type (overflow), for which a cast to f64 before the operation would round instead, or a string that is cast is no value of the type'
   }
   const number = faultySum(faults)
   const column =
     number === undefined || node.op !== 'groupBy' ? undefined : node.columns[node.keys.length + number]
   const sum = column === undefined ? 'a sum' : `the sum "${column.name}"`
-  return `${sum} does not fit 64 bits (overflow); a cast of its values to f32 would round instead`
+  return `${sum} has more than 38 digits (overflow); a cast of its values to f64 would round instead`
 }

@@ -64,7 +64,9 @@ function write(bindings: Bindings, vector: Vector, column: ResultVector, first: 
     bits.set(validity.subarray(first / 8, Math.ceil((first + rows) / 8)))
     bindings.copy_data_to_vector_validity(vector, 0, bits.buffer, 0, bits.byteLength)
   }
-  const own = values.subarray(first, first + rows)
+  // Of 128 bits there are two halves each.
+  const parts = values.length / column.length
+  const own = values.subarray(parts * first, parts * (first + rows))
   if (type === 'string') {
     own.forEach((number: number | bigint, row: number) => {
       if (column.at(first + row) !== null) {

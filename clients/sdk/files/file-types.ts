@@ -5,6 +5,7 @@ import {
   decimalShape,
   PLAIN_TYPES,
   parseColumnType,
+  RESULT_DIGITS,
 } from '../../../protocol/column-types.js'
 
 /** How DuckDB has the values of a column: its type, and the bytes of each in a vector. */
@@ -30,8 +31,10 @@ const DUCK_TYPES: Readonly<Record<(typeof PLAIN_TYPES)[number], DuckType>> = {
 export function duckType(type: ColumnType): DuckType {
   const plain = PLAIN_TYPES.find((candidate) => candidate === type)
   if (plain !== undefined) return DUCK_TYPES[plain]
-  // Vectors of decimals of fewer digits have narrower values.
-  return { sql: `DECIMAL(${DECIMAL_DIGITS},${decimalShape(type)?.scale})`, bytes: 8 }
+  // Vectors of decimals of fewer digits have narrower values. Parquet has no integers of 128 bits.
+  const bytes = valueBytes(type)
+  const digits = bytes === 16 ? RESULT_DIGITS : DECIMAL_DIGITS
+  return { sql: `DECIMAL(${digits},${decimalShape(type)?.scale ?? 0})`, bytes }
 }
 
 /** What a file's column becomes. */

@@ -7,10 +7,10 @@ import type { RecordBatch } from '../arrow-types.js'
 
 const ENCODER = new TextEncoder()
 
-/** A value of a result: a bigint of 64-bit integers, a text of dates, timestamps and decimals, null where there is none. */
+/** A value of a result: a bigint of integers of 64 and 128 bits, a text of dates, timestamps and decimals, null where there is none. */
 export type Cell = number | bigint | string | boolean | null
 
-/** Values of a column as they are stored (`storageOf`): places in `texts` of strings, 0 and 1 of booleans, 0 where there is none. */
+/** Values of a column as they are stored (`storageOf`): places in `texts` of strings, 0 and 1 of booleans, two halves of 128 bits, the lower one first, 0 where there is none. */
 export type CellArray = KeyArray
 
 /** A column of some rows of a result. */
@@ -23,26 +23,35 @@ export class ResultVector {
   readonly validity: Uint8Array | undefined
   /** Of strings: the distinct ones of these rows, in order. */
   readonly texts: readonly string[] | undefined
+  readonly #hasHalves: boolean
 
   constructor({ name, type, nullable, values, validity, texts }: BatchColumn) {
     this.name = name
     this.type = type
     this.nullable = nullable
-    this.values = aligned<CellArray>(values, KEY_ARRAYS[storageOf(type)])
+    const storage = storageOf(type)
+    this.#hasHalves = storage === 'i128'
+    this.values = aligned<CellArray>(values, KEY_ARRAYS[storage === 'i128' ? 'u64' : storage])
     this.validity = validity
     this.texts = texts
   }
 
   get length(): number {
-    return this.values.length
+    return this.#hasHalves ? this.values.length / 2 : this.values.length
   }
 
   at(row: number): Cell {
     if (this.validity !== undefined && ((this.validity[row >> 3]! >> (row & 7)) & 1) === 0) return null
-    const value = this.values[row]!
+    const value = this.#hasHalves ? this.#joined(row) : this.values[row]!
     if (this.type === 'string') return this.texts?.[Number(value)] ?? ''
     if (this.type === 'boolean') return value !== 0
     return hasTexts(this.type) ? formatText(BigInt(value), this.type) : value
+  }
+
+  /** The integer of 128 bits of a row. */
+  #joined(row: number): bigint {
+    const [lower, upper] = [this.values[2 * row]!, this.values[2 * row + 1]!].map(BigInt)
+    return BigInt.asIntN(128, (upper! << 64n) | lower!)
   }
 }
 

@@ -1,3 +1,4 @@
+import { columnWords } from '../../../protocol/column-types.js'
 import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import type { ConstantValue, TypedExpression } from '../../../protocol/query/typed.js'
 import { codeOf } from '../query/dictionaries.js'
@@ -38,11 +39,11 @@ export function comparedLists(
   return { lists: [...lists.values()], others }
 }
 
-/** What an operand compares a value with, for equality. */
+/** What an operand compares a value with, for equality; undefined for values of 128 bits, too. */
 function constantOf(operand: TypedExpression): Constant | undefined {
   if (operand.kind !== 'comparison' || operand.op !== '=') return undefined
-  const [, right] = operand.args
-  return right.kind === 'constant' ? (right.value ?? undefined) : undefined
+  const [left, right] = operand.args
+  return right.kind === 'constant' && columnWords(left.type) < 4 ? (right.value ?? undefined) : undefined
 }
 
 /** The constants as intervals of their places in the order of the type, strings by their numbers; of strings those that a dictionary has. */

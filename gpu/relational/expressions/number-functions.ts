@@ -1,12 +1,21 @@
-import { decimalShape, storageOf } from '../../../protocol/column-types.js'
+import { columnWords, decimalShape, storageOf } from '../../../protocol/column-types.js'
 import type { NumberFunction } from '../../../protocol/query/tree.js'
-import { asDouble, fitting, isFiniteDouble, nearestFloat, scaled, scaledDown, toWide } from './conversion.js'
+import {
+  asDouble,
+  fitting,
+  isFiniteDouble,
+  nearestFloat,
+  scaled,
+  scaledDown,
+  toWide,
+  withDigits,
+} from './conversion.js'
 import type { FunctionCall, FunctionCode } from './function-code.js'
 import { DIVISION, divided, strict } from './operators.js'
 import { constantBits } from './ordered-numbers.js'
 import { ROUNDING, type Rounding } from './rounding.js'
 import type { RowText } from './row-text.js'
-import type { RowValue } from './row-value.js'
+import { type RowValue, wgslType } from './row-value.js'
 
 export const NUMBER_CODES: Readonly<Record<Exclude<NumberFunction, 'negate'>, FunctionCode>> = {
   '%': (code, [a, b]) => remainder(code, a!, b!),
@@ -36,6 +45,7 @@ function wholeQuotient(code: RowText, a: RowValue, b: RowValue): RowValue {
 }
 
 function wholeDivision(code: RowText, a: RowValue, b: RowValue): string {
+  if (a.words === 4) return `${code.use('integers128', 'divide_128')}(${a.value}, ${b.value})`
   return `${code.use('wholes', 'divide_whole')}(${a.value}, ${b.value}, ${a.type !== 'u64'})`
 }
 
@@ -67,8 +77,8 @@ function roundedDouble(code: RowText, a: RowValue, digits: number, way: Rounding
   return strict(code, 'f64', `select(${a.value}, ${result.value}, ${isFiniteDouble(result)})`, [a])
 }
 
-/** Of more digits than this less than half is left of any integer. */
-const MOST_LOST = 19
+/** Of more digits than this less than half is left of any integer, by its words. */
+const MOST_LOST = { 1: 19, 2: 19, 4: 39 } as const
 
 /** Integers, and decimals as those that they are stored as. */
 function roundedInteger(
@@ -79,10 +89,11 @@ function roundedInteger(
   { type }: FunctionCall,
 ): RowValue {
   const lost = (decimalShape(a.type)?.scale ?? 0) - digits
-  if (lost > MOST_LOST) return strict(code, type, a.words === 2 ? 'vec2u()' : '0u', [a])
+  if (lost > MOST_LOST[a.words]) return strict(code, type, `${wgslType(columnWords(type))}()`, [a])
   const shorter = scaledDown(code, toWide(code, a), lost, way)
   const zeros = 10n ** BigInt((decimalShape(type)?.scale ?? 0) - digits)
-  return fitting(code, zeros === 1n ? shorter : scaled(code, shorter, zeros), type)
+  const whole = fitting(code, zeros === 1n ? shorter : scaled(code, shorter, zeros), type)
+  return a.words === 4 ? withDigits(code, whole) : whole
 }
 
 function absolute(code: RowText, a: RowValue): RowValue {
@@ -100,6 +111,8 @@ function absolute(code: RowText, a: RowValue): RowValue {
       const isLeast = `all(${value} == vec2u(0u, 0x80000000u))`
       return strict(code, type, magnitude, [a], isLeast)
     }
+    case 'i128':
+      return strict(code, type, `${code.use('integers128', 'magnitude_128')}(${value})`, [a])
     default:
       return a
   }

@@ -2,7 +2,7 @@ import { type ColumnType, columnWords, storageOf } from '../../../protocol/colum
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { ArithmeticOp, ComparisonOp } from '../../../protocol/query/tree.js'
 import type { RowText } from './row-text.js'
-import type { RowValue } from './row-value.js'
+import { type RowValue, wgslType } from './row-value.js'
 
 /*
  * What operators come to in generated code. Of a null comes a null, even beside a fault; else of a fault a fault. Faults go where values go, so that
@@ -12,6 +12,8 @@ import type { RowValue } from './row-value.js'
 /** Statements that something takes, roughly, which is a function of a library. */
 export const MULTIPLICATION = 20
 export const DIVISION = 60
+export const MULTIPLICATION_128 = 150
+export const DIVISION_128 = 150
 
 /** The order of a type's values as that of unsigned numbers. */
 export function ordered(code: RowText, value: RowValue): RowValue {
@@ -24,6 +26,8 @@ export function ordered(code: RowText, value: RowValue): RowValue {
       return named(code, value, `${value.value} ^ 0x80000000u`)
     case 'i64':
       return named(code, value, `${value.value} ^ vec2u(0u, 0x80000000u)`)
+    case 'i128':
+      return named(code, value, `${value.value} ^ vec4u(0u, 0u, 0u, 0x80000000u)`)
     default:
       return value
   }
@@ -101,10 +105,7 @@ export function divided(
   const valid = code.let(every([a.valid, b.valid, some])!)
   const words = columnWords(type)
   const result = code.name()
-  code.emit(
-    `var ${result} = ${words === 2 ? 'vec2u()' : '0u'};`,
-    `if (${valid}) { ${result} = ${expression}; }`,
-  )
+  code.emit(`var ${result} = ${wgslType(words)}();`, `if (${valid}) { ${result} = ${expression}; }`)
   const fault = anyFault(code, [a.fault, b.fault, fails], valid)
   return { type, words, value: result, valid, fault, dictionary: undefined }
 }
@@ -112,7 +113,7 @@ export function divided(
 function isZero({ type, words, value }: RowValue): string {
   if (type === 'f32') return `(${value} & 0x7fffffffu) == 0u`
   if (type === 'f64') return `all((${value} & vec2u(0xffffffffu, 0x7fffffffu)) == vec2u())`
-  return words === 2 ? `all(${value} == vec2u())` : `${value} == 0u`
+  return `all(${value} == ${wgslType(words)}())`
 }
 
 /** Both of one type; strings by the numbers of one dictionary, or ranks. */
@@ -124,12 +125,8 @@ export function comparison(code: RowText, op: ComparisonOp, left: RowValue, righ
   // Both zeros are equal, and NaN has a place: floats are compared by their order, integers as they are.
   const isFloat = a.type === 'f32' || a.type === 'f64'
   const [x, y] = isFloat ? [ordered(code, a).value, ordered(code, b).value] : [a.value, b.value]
-  const answer = isEqual ? equality(a.words, x, y) : less(code, a.type, x, y)
+  const answer = isEqual ? `all(${x} == ${y})` : less(code, a.type, x, y)
   return truth(code, isTurned ? `!(${answer})` : answer, [a, b])
-}
-
-function equality(words: 1 | 2, x: string, y: string): string {
-  return words === 2 ? `all(${x} == ${y})` : `${x} == ${y}`
 }
 
 function less(code: RowText, type: ColumnType, x: string, y: string): string {
@@ -138,6 +135,8 @@ function less(code: RowText, type: ColumnType, x: string, y: string): string {
       return `bitcast<i32>(${x}) < bitcast<i32>(${y})`
     case 'i64':
       return `${code.use('values', 'less_signed')}(${x}, ${y})`
+    case 'i128':
+      return `${code.use('integers128', 'less_signed_128')}(${x}, ${y})`
     case 'u64':
     case 'f64':
       return `${code.use('wide', 'less_wide')}(${x}, ${y})`

@@ -6,6 +6,7 @@ import { codeOf, codesIn, dictionaryOf, matchTable, unitedDictionary } from '../
 import type { QueryColumn } from '../query/query-column.js'
 import type { TableColumn } from '../query/table.js'
 import type { StringDictionary } from '../string-dictionary.js'
+import { arithmetic128 } from './arithmetic-128.js'
 import { type ComparedList, comparedLists, intervalsOf } from './compared-lists.js'
 import { conversion } from './conversion.js'
 import { ExpressionNumbers } from './expression-numbers.js'
@@ -110,8 +111,10 @@ export class RowCode extends RowText {
       case 'constant':
         return this.#constant(expression, dictionary)
       case 'arithmetic': {
-        const [a, b] = expression.args
-        return arithmetic(this, expression.op, expression.type, [this.value(a), this.value(b)])
+        const { op, type, args } = expression
+        const [a, b] = [this.value(args[0]), this.value(args[1])]
+        if (op !== '/' && columnWords(type) === 4) return arithmetic128(this, op, type, [a, b])
+        return arithmetic(this, op, type, [a, b])
       }
       case 'comparison':
         return this.#comparison(expression.op, expression.args)

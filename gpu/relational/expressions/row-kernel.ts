@@ -3,7 +3,7 @@ import type { DeviceWord } from '../../primitives/primitives.js'
 import type { DeviceWork } from '../query/device-work.js'
 import type { QueryColumn } from '../query/query-column.js'
 import type { RowCode } from './row-code.js'
-import type { RowValue } from './row-value.js'
+import { type RowValue, wgslType } from './row-value.js'
 
 /*
  * The text of a kernel that writes values of rows. Of one that is a wide column's sum and may be null or a fault, where the device is a GPU:
@@ -92,7 +92,7 @@ function kernelText(
     'struct Params { count: u32 }',
     'var<immediate> params: Params;',
     code.declarations,
-    ...values.map(({ words }, i) => declare(`output${i}`, words === 2 ? 'vec2u' : 'u32')),
+    ...values.map(({ words }, i) => declare(`output${i}`, wgslType(words))),
     ...validities.map(({ name }) => declare(name, 'u32')),
     `fn row_count() -> u32 { return ${most === undefined ? 'params.count' : `min(params.count, ${most})`}; }`,
     rowFunction(code, values, validities),
@@ -102,8 +102,7 @@ function kernelText(
 
 function rowFunction(code: RowCode, values: readonly RowValue[], validities: readonly Validity[]): string {
   const stores = values.map(({ value, valid, words }, i) => {
-    const stored =
-      valid === undefined ? value : `select(${words === 2 ? 'vec2u()' : '0u'}, ${value}, ${valid})`
+    const stored = valid === undefined ? value : `select(${wgslType(words)}(), ${value}, ${valid})`
     return `output${i}[row] = ${stored};`
   })
   const answer = validities.map(({ bool }, i) => `select(0u, ${2 ** i}u, ${bool})`).join(' | ')

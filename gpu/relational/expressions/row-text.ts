@@ -5,7 +5,14 @@ import type { DeviceMemory } from '../../memory/page-run.js'
 import { type DeviceWork, EXPRESSION_FAULT } from '../query/device-work.js'
 import type { RowNumbers } from '../query/fetch.js'
 import { bytesOf, ROW_BYTES, valueWords } from '../query/query-column.js'
-import { type FaultyColumn, IS_FAULT, type RowColumn, type RowValue } from './row-value.js'
+import {
+  type FaultyColumn,
+  IS_FAULT,
+  type RowColumn,
+  type RowValue,
+  type ValueWords,
+  wgslType,
+} from './row-value.js'
 
 /** Where a column is read: the WGSL of a row's number, and of whether there is such a row. */
 interface Place {
@@ -19,6 +26,7 @@ const LIBRARIES = {
   wide: 'relational::expressions::wide',
   divide: 'relational::expressions::divide',
   double: 'relational::expressions::double',
+  integers128: 'relational::expressions::integers_128',
   rounding: 'relational::expressions::double_rounding',
   wholes: 'relational::expressions::whole_division',
   dates: 'relational::expressions::dates',
@@ -146,9 +154,12 @@ export class RowText {
   }
 
   /** A number, which is no part of the text: other numbers in its place make the same text. */
-  constant(bits: bigint, words: 1 | 2): RowValue {
-    const value = words === 1 ? this.word(Number(bits & 0xffffffffn)) : this.#wideConstant(bits)
-    const type = words === 1 ? 'u32' : 'u64'
+  constant(bits: bigint, words: ValueWords): RowValue {
+    const each = Array.from({ length: words }, (_, i) =>
+      this.word(Number((bits >> BigInt(32 * i)) & 0xffffffffn)),
+    )
+    const value = words === 1 ? each[0]! : `${wgslType(words)}(${each.join(', ')})`
+    const type = words === 1 ? 'u32' : words === 2 ? 'u64' : 'i128'
     return { type, words, value, valid: undefined, fault: undefined, dictionary: undefined }
   }
 
@@ -190,14 +201,15 @@ export class RowText {
   column({ source, rows }: RowColumn): RowValue {
     const { type, values, validity, dictionary } = source
     const words = valueWords(type)
-    const name = this.bind(values, words === 2 ? 'vec2u' : 'u32')
+    const name = this.bind(values, wgslType(words))
     const { at, present } = this.#place(rows)
     const loaded = `${name}[${at}]`
     const key = [type, loaded, validity && this.bind(validity, 'u32')].join()
     const before = this.#loaded.get(key)
     if (before !== undefined && before.dictionary === dictionary) return before
-    const zero = words === 2 ? 'vec2u()' : '0u'
-    const value = this.let(present === undefined ? loaded : `select(${zero}, ${loaded}, ${present})`)
+    const value = this.let(
+      present === undefined ? loaded : `select(${wgslType(words)}(), ${loaded}, ${present})`,
+    )
     const { valid, fault } = this.#facts(source, { at, present })
     const read: RowValue = { type, words, value, valid, fault, dictionary }
     this.#loaded.set(key, read)
@@ -274,10 +286,6 @@ export class RowText {
       end += table.length
     }
     return words
-  }
-
-  #wideConstant(bits: bigint): string {
-    return `vec2u(${this.word(Number(bits & 0xffffffffn))}, ${this.word(Number(bits >> 32n))})`
   }
 
   #place(rows: RowNumbers | undefined): Place {

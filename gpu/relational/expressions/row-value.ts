@@ -4,11 +4,18 @@ import type { RowNumbers } from '../query/fetch.js'
 import type { QueryColumn } from '../query/query-column.js'
 import type { StringDictionary } from '../string-dictionary.js'
 
+export type ValueWords = 1 | 2 | 4
+
+/** The WGSL type of a value of so many words. */
+export function wgslType(words: ValueWords): 'u32' | 'vec2u' | 'vec4u' {
+  return words === 1 ? 'u32' : `vec${words}u`
+}
+
 /** A value that generated code has computed for its row. */
 export interface RowValue {
   readonly type: ColumnType
-  /** Words of the value: WGSL has it as u32 or as vec2u, the low word first. */
-  readonly words: 1 | 2
+  /** Words of the value: WGSL has it as u32, vec2u or vec4u, the lowest word first. */
+  readonly words: ValueWords
   /** WGSL without side effects. What stands there for a null, or for a fault that is no boolean, means nothing. */
   readonly value: string
   /** WGSL bool: whether it is not null; undefined where it never is. A fault is not null. */

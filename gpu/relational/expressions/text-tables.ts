@@ -107,12 +107,16 @@ function faultsOf(results: readonly Result[]): Uint32Array | undefined {
   return faults
 }
 
+const WORD = 0xffffffffn
+
 function inWords(results: readonly Result[], type: ColumnType) {
-  const bits = results.map((result) => constantBits((result ?? null) as bigint | null, type))
-  const words =
-    columnWords(type) === 2
-      ? new Uint32Array(BigUint64Array.from(bits).buffer)
-      : Uint32Array.from(bits, Number)
+  const each = columnWords(type)
+  const words = new Uint32Array(results.length * each)
+  results.forEach((result, i) => {
+    const bits = constantBits((result ?? null) as bigint | null, type)
+    for (let word = 0; word < each; word++)
+      words[i * each + word] = Number((bits >> BigInt(32 * word)) & WORD)
+  })
   return { dictionary: undefined, words }
 }
 

@@ -9,10 +9,10 @@ import type { RowValue } from '../expressions/row-value.js'
 import type { StringDictionary } from '../string-dictionary.js'
 
 /**
- * How words of a state take rows in: as a number of them, a sum of two or three words, of doubles, or as the largest number of one or two words. A
+ * How words of a state take rows in: as a number of them, a sum of two or three words, of doubles, or as the largest number of one, two or four words. A
  * minimum is the largest complement, so that zeros are the state of no rows.
  */
-export type Accumulation = 'count' | 'wide' | 'long' | 'doubles' | 'most' | 'wideMost'
+export type Accumulation = 'count' | 'wide' | 'long' | 'doubles' | 'most' | 'wideMost' | 'most128'
 
 const ATOMIC: readonly Accumulation[] = ['count', 'wide', 'long', 'most']
 
@@ -28,8 +28,12 @@ export const ACCUMULATIONS: Readonly<
   wide: { words: 2, add: (code, a, b) => `${code.use('wide', 'add_wide')}(${a}, ${b})` },
   doubles: { words: 4, add: (code, a, b) => `${code.use('doubleSums', 'add_sums')}(${a}, ${b})` },
   wideMost: { words: 2, add: (code, a, b) => `${code.use('sums', 'max_wide')}(${a}, ${b})` },
+  most128: { words: 4, add: (code, a, b) => `${code.use('integers128', 'max_128')}(${a}, ${b})` },
   long: { words: 3, add: (code, a, b) => `${code.use('sums', 'add_long')}(${a}, ${b})` },
 }
+
+/** By the words of values. */
+const MOST = { 1: 'most', 2: 'wideMost', 4: 'most128' } as const
 
 /** Statements that adding a double takes, roughly. */
 const DOUBLE_SUM = 100
@@ -65,6 +69,8 @@ export interface AggregateState {
   readonly result: Accumulator
   /** The sum of their squares, where that is needed. */
   readonly squares: Accumulator | undefined
+  /** Of values of 128 bits the sum of their upper halves; `result` is that of their lower ones. */
+  readonly upper: Accumulator | undefined
 }
 
 /** The first word of every state counts its rows. */
@@ -119,6 +125,7 @@ export class AggregateStates {
       dictionary: undefined,
       nullable: false,
       squares: undefined,
+      upper: undefined,
     }
     if (expression === undefined) return { ...rows, count: ROWS, result: ROWS }
     const value = code.value(expression)
@@ -127,19 +134,21 @@ export class AggregateStates {
     const count = valid === undefined ? ROWS : this.#accumulator(value, 'count', 'count', () => '1u')
     if (fn === 'count') return { ...rows, type, count, result: count }
     const nullable = valid !== undefined || !hasKeys
-    const result = fn === 'min' || fn === 'max' ? this.#extreme(value, fn, code) : this.#sum(value, code)
+    const isExtreme = fn === 'min' || fn === 'max'
+    const result = isExtreme ? this.#extreme(value, fn, code) : this.#sum(value, code)
     const squares = fn === 'stddev' || fn === 'variance' ? this.#squares(value, code) : undefined
-    return { function: fn, type, dictionary, nullable, count, result, squares }
+    const upper = isExtreme || value.words < 4 ? undefined : this.#upper(value, code)
+    return { function: fn, type, dictionary, nullable, count, result, squares, upper }
   }
 
   #extreme(value: RowValue, fn: 'min' | 'max', code: RowCode): Accumulator {
-    return this.#accumulator(value, fn, value.words === 2 ? 'wideMost' : 'most', () => {
+    return this.#accumulator(value, fn, MOST[value.words], () => {
       const most = ordered(code, value).value
       return fn === 'max' ? most : `~${most}`
     })
   }
 
-  /** Integers of 32 bits have sums of 64, which no 2^32 rows leave; those of 64 bits are added up in 96. Doubles are added up in 112 bits. */
+  /** Integers of 32 bits have sums of 64, which no 2^32 rows leave; those of 64 bits are added up in 96, and both halves of those of 128. Doubles are added up in 112 bits. */
   #sum(value: RowValue, code: RowCode): Accumulator {
     const { type, value: own } = value
     switch (storageOf(type)) {
@@ -151,6 +160,8 @@ export class AggregateStates {
         return this.#accumulator(value, 'sum', 'long', () => `vec3u(${own}, 0u)`)
       case 'i64':
         return this.#accumulator(value, 'sum', 'long', () => `${code.use('sums', 'extended_wide')}(${own})`)
+      case 'i128':
+        return this.#accumulator(value, 'sum', 'long', () => `vec3u(${own}.xy, 0u)`)
       case 'f64':
         code.weigh(DOUBLE_SUM)
         return this.#accumulator(
@@ -162,6 +173,11 @@ export class AggregateStates {
       default:
         throw new WarpdexError('INTERNAL', `there is no sum of ${type}`)
     }
+  }
+
+  #upper(value: RowValue, code: RowCode): Accumulator {
+    const upper = () => `${code.use('sums', 'extended_wide')}(${value.value}.zw)`
+    return this.#accumulator(value, 'upper', 'long', upper)
   }
 
   #squares(value: RowValue, code: RowCode): Accumulator {

@@ -1,7 +1,14 @@
-import { type ColumnType, decimalShape, decimalType, SUM_DIGITS } from '../../../protocol/column-types.js'
+import {
+  type ColumnType,
+  decimalShape,
+  decimalType,
+  RESULT_DIGITS,
+  storageOf,
+} from '../../../protocol/column-types.js'
 import { WarpdexError } from '../../../protocol/errors.js'
 import type { AggregateFunction } from '../../../protocol/query/tree.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
+import { withDigits } from '../expressions/conversion.js'
 import type { Build } from '../expressions/evaluate.js'
 import { restored } from '../expressions/operators.js'
 import type { RowCode } from '../expressions/row-code.js'
@@ -38,10 +45,10 @@ export function aggregateResults(
   })
 }
 
-/** A sum of integers that does not fit 64 bits is a fault (`sumFault` of the aggregate's number). */
+/** A sum of integers that does not fit its type is a fault (`sumFault` of the aggregate's number). */
 function aggregateResult(
   code: RowCode,
-  { function: fn, type, dictionary, nullable, count, result, squares }: AggregateState,
+  { function: fn, type, dictionary, nullable, count, result, squares, upper }: AggregateState,
   number: number,
   word: (at: number) => string,
 ): RowValue {
@@ -59,9 +66,13 @@ function aggregateResult(
       return restored(code, code.computed(type!, most, { valid, dictionary }))
     }
     case 'sum':
-      return sum(code, type!, total, valid, sumFault(number))
-    case 'avg':
-      return code.computed('f64', average(code, type!, total, word(count.at)), { valid })
+    case 'avg': {
+      const values = fn === 'avg' ? word(count.at) : undefined
+      if (type === 'f64') return code.computed('f64', doubleAverage(code, total, values), { valid })
+      const whole = integerSum(code, type!, total, upper && wordsOf(upper, word))
+      const sum = code.noted({ ...whole, valid }, sumFault(number))
+      return values === undefined ? sum : code.computed('f64', average(code, sum, values), { valid })
+    }
     default:
       throw new WarpdexError('INTERNAL', `${fn} follows from no sum`)
   }
@@ -76,40 +87,42 @@ function spread(code: RowCode, fn: AggregateFunction, sum: string, squares: stri
   return code.computed('f64', fn === 'stddev' ? root() : variance, { valid })
 }
 
-function sum(
-  code: RowCode,
-  type: ColumnType,
-  total: string,
-  valid: string | undefined,
-  overflow: number,
-): RowValue {
-  if (type === 'f64') return code.computed('f64', average(code, type, total, '1u'), { valid })
-  if (valueWords(type) === 1) return code.computed(type === 'u32' ? 'u64' : 'i64', total, { valid })
-  const extension = type === 'u64' ? '0u' : `${code.use('sums', 'extended_wide')}(${total}.xy).z`
-  const fault = code.let(`${total}.z != ${extension}`)
+/** A sum of integers or decimals, in the type that it has. */
+function integerSum(code: RowCode, type: ColumnType, total: string, upper: string | undefined): RowValue {
   const decimal = decimalShape(type)
-  const own = decimal === undefined ? type : decimalType(SUM_DIGITS, decimal.scale)
-  return code.noted(code.computed(own, `${total}.xy`, { valid, fault }), overflow)
+  const own = decimal === undefined ? 'i128' : decimalType(RESULT_DIGITS, decimal.scale)
+  if (upper === undefined) return code.computed(own, sumOf128(code, type, total))
+  const sum = code.let(`${code.use('sums', 'sum_of_halves')}(${total}, ${upper})`)
+  return withDigits(code, code.computed(own, `${sum}.value`, { fault: `${sum}.overflow` }))
+}
+
+/** WGSL of a sum of integers of up to 64 bits with 128 bits. */
+function sumOf128(code: RowCode, type: ColumnType, sum: string): string {
+  switch (storageOf(type)) {
+    case 'u32':
+      return `vec4u(${sum}, 0u, 0u)`
+    case 'i32':
+      return `${code.use('integers128', 'wide_to_128')}(${sum})`
+    case 'u64':
+      return `vec4u(${sum}, 0u)`
+    default:
+      return `${code.use('integers128', 'long_to_128')}(${sum})`
+  }
 }
 
 /** WGSL of a sum divided by the number of values: the nearest double. */
-function average(code: RowCode, type: ColumnType, sum: string, count: string): string {
+function average(code: RowCode, { type, value }: RowValue, count: string): string {
   code.weigh(QUOTIENT)
   const scale = decimalShape(type)?.scale ?? 0
-  const divisor =
-    scale === 0
-      ? `vec4u(${count}, 0u, 0u, 0u)`
-      : `${code.use('averages', 'scaled_count')}(${count}, ${code.constant(10n ** BigInt(scale), 2).value})`
-  if (type === 'f64') return `${code.use('doubleSums', 'average_of_sum')}(${sum}, ${divisor})`
-  return `${code.use('averages', 'average_as_double')}(${sumOf128(code, type, sum)}, ${divisor})`
+  const power = code.constant(10n ** BigInt(scale), 4).value
+  const divisor = `${code.use('integers128', 'product_128')}(vec4u(${count}, 0u, 0u, 0u), ${power}).value`
+  return `${code.use('averages', 'average_as_double')}(${value}, ${scale === 0 ? `vec4u(${count}, 0u, 0u, 0u)` : divisor})`
 }
 
-/** WGSL of a sum of integers with 128 bits. */
-function sumOf128(code: RowCode, type: ColumnType, sum: string): string {
-  if (type === 'u32') return `vec4u(${sum}, 0u, 0u)`
-  if (type === 'u64') return `vec4u(${sum}, 0u)`
-  const long = type === 'i32' ? `${code.use('sums', 'extended_wide')}(${sum})` : sum
-  return `${code.use('averages', 'extended_long')}(${long})`
+/** The same of a sum of doubles; the sum itself if there is no number. */
+function doubleAverage(code: RowCode, sum: string, count = '1u'): string {
+  code.weigh(QUOTIENT)
+  return `${code.use('doubleSums', 'average_of_sum')}(${sum}, vec4u(${count}, 0u, 0u, 0u))`
 }
 
 /**

@@ -26,7 +26,7 @@ export interface Grouped {
 export type GroupedAtOnce = Grouped & Pick<FoundGroups, 'rows'>
 
 /**
- * A row for each group of a table's rows: its keys, in whose order they are, and its aggregates. A sum of integers that does not fit 64 bits is a fault
+ * A row for each group of a table's rows: its keys, in whose order they are, and its aggregates. A sum of more than 38 digits is a fault
  * (`sumFault` of the aggregate's number); an average is the float that is nearest to the sum, exact of integers, divided by the number of values.
  */
 export async function groupTable(

@@ -65,12 +65,13 @@ async function plainKeys(
   const [{ type, dictionary }, other] = [columns[0]!.source, columns[1]!.source]
   const storage = storageOf(type)
   const isSigned = storage === 'i32' || storage === 'i64'
-  if (isFloat(type) || dictionary !== other.dictionary || (band && isSigned)) return undefined
+  const keyWords = valueWords(type)
+  if (keyWords === 4 || isFloat(type) || dictionary !== other.dictionary || (band && isSigned))
+    return undefined
   // What is stored is learnt once, and of others nothing has to be known.
   await learnFacts(work, [{ columns, rows: 0 }])
   const { bits: keyBits, nulls } = unitedFacts(columns.map((column) => work.facts.of(column)))
   if (nulls) return undefined
-  const keyWords = valueWords(type)
   const side = (table: Table): JoinSide => {
     const { ascending, unique } = keyFacts(work, table, 0)
     // Negative numbers are the largest ones here.

@@ -105,7 +105,7 @@ interface Measured {
 const MEASURED_ROWS = { hardware: 2 ** 18, software: 1024 }
 
 /**
- * Learns of columns what `work.facts` has of them then. Of columns of stored relations everything is measured once, and kept; of others what is worth it. Waits for
+ * Learns of columns, but for those of 128 bits, what `work.facts` has of them then. Of columns of stored relations everything is measured once, and kept; of others what is worth it. Waits for
  * the device where something is to be measured, once for all columns.
  */
 export async function learnFacts(
@@ -117,6 +117,7 @@ export async function learnFacts(
   const measured = new Map<QueryColumn | TableColumn, Measured>()
   for (const { columns, rows } of asked) {
     for (const column of columns) {
+      if (valueWords(column.source.type) === 4) continue
       const source = facts.origin(column.source)
       const relation = facts.originOf(source)?.relation
       if (relation !== undefined)

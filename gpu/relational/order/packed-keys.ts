@@ -1,12 +1,12 @@
 import type { DeviceMemory } from '../../memory/page-run.js'
 import type { KeyWords } from '../../primitives/primitives.js'
-import { evaluateRows } from '../expressions/evaluate.js'
+import { type Build, evaluateRows } from '../expressions/evaluate.js'
 import { ordered } from '../expressions/operators.js'
 import type { RowCode } from '../expressions/row-code.js'
 import type { RowValue } from '../expressions/row-value.js'
 import { sharedDictionary } from '../query/concatenate.js'
 import type { DeviceWork } from '../query/device-work.js'
-import { bitsFor } from '../query/query-column.js'
+import { bitsFor, valueWords } from '../query/query-column.js'
 import type { Table, TableColumn } from '../query/table.js'
 import type { StringDictionary } from '../string-dictionary.js'
 import { learnFacts, unitedFacts, type ValueFacts } from './column-facts.js'
@@ -48,6 +48,14 @@ export async function packTables(
   tables: readonly Table[],
   by: readonly OrderColumn[],
 ): Promise<readonly (readonly PackedKey[])[]> {
+  if (by.some(({ column }) => isLong(tables[0]!, column))) {
+    const halved = await Promise.all(tables.map((table) => halvedTable(work, table, by)))
+    return packTables(
+      work,
+      halved.map(({ table }) => table),
+      halved[0]!.by,
+    )
+  }
   const buffers = work.device.gpu.limits.maxStorageBuffersPerShaderStage - OWN_BUFFERS
   const packs: Field[][] = []
   for (const field of await fieldsOf(work, tables, by)) {
@@ -57,6 +65,39 @@ export async function packTables(
     else packs.push([field])
   }
   return Promise.all(tables.map((table) => Promise.all(packs.map((pack) => packFields(work, table, pack)))))
+}
+
+function isLong({ columns }: Table, column: number): boolean {
+  return valueWords(columns[column]!.source.type) === 4
+}
+
+/** A table with the halves of columns of 128 bits as columns of their own, by which it is ordered instead. */
+async function halvedTable(
+  work: DeviceWork,
+  table: Table,
+  by: readonly OrderColumn[],
+): Promise<{ readonly table: Table; readonly by: readonly OrderColumn[] }> {
+  const long = by.filter(({ column }) => isLong(table, column))
+  const halves = await evaluateRows(
+    work,
+    { count: table.rows },
+    long.flatMap(({ column }) => [half(table.columns[column]!, 'i64'), half(table.columns[column]!, 'u64')]),
+  )
+  const { length } = table.columns
+  const places = by.flatMap((key) => {
+    const place = long.indexOf(key)
+    if (place < 0) return [key]
+    return [0, 1].map((part) => ({ ...key, column: length + 2 * place + part }))
+  })
+  return { table: table.choose([...table.columns.keys(), ...halves]), by: places }
+}
+
+/** @param type of the upper half, or of the lower one */
+function half(column: TableColumn, type: 'i64' | 'u64'): Build {
+  return (code) => {
+    const { value, valid } = code.column(column)
+    return code.computed(type, `${value}.${type === 'i64' ? 'zw' : 'xy'}`, { valid })
+  }
 }
 
 /** Buffers of a kernel that packs, beside those of the columns: its arguments, and the keys. */

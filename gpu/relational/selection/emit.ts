@@ -104,7 +104,7 @@ export class Emit {
 /** In the order of what they are written to. */
 function movesOf({ hasRows, columns }: Wanted): Move[] {
   const ofColumns = columns.flatMap(({ type, values, validity }): Move[] => [
-    { kind: valueWords(type) === 2 ? 'wide' : 'word', source: values },
+    { kind: valueWords(type), source: values },
     ...(validity === undefined ? [] : [{ kind: 'bit', source: validity } as const]),
   ])
   return hasRows ? [{ kind: 'row', source: undefined }, ...ofColumns] : ofColumns

@@ -1,3 +1,5 @@
+import { type ValueWords, wgslType } from '../expressions/row-value.js'
+
 /*
  * The text of the module `moves`, which `emit.wesl` calls to write what is wanted of four entries that have passed. Of the numbers of rows, and
  * of a column of two words which may be null, where entries are those of a list:
@@ -21,8 +23,8 @@
  *   }
  */
 
-/** What is written of an entry: its row, a value of one word or two at its row, or a bit there, into ones. */
-export type MoveKind = 'row' | 'word' | 'wide' | 'bit'
+/** What is written of an entry: its row, a value of one word, two or four at its row, or a bit there, into ones. */
+export type MoveKind = 'row' | ValueWords | 'bit'
 
 const LIST = 4
 /** First number of a binding that moves can have. */
@@ -35,7 +37,7 @@ export function generateMoves(moves: readonly MoveKind[], listed: boolean): stri
   const declare = (access: string, name: string, type: string) =>
     `@group(0) @binding(${binding++}) var<storage, ${access}> ${name}: array<${type}>;`
   const declarations = moves.flatMap((kind, i) => {
-    const type = kind === 'wide' ? 'vec2u' : 'u32'
+    const type = typeof kind === 'number' ? wgslType(kind) : 'u32'
     const output = declare.bind(undefined, 'read_write', `output_${i}`, kind === 'bit' ? 'atomic<u32>' : type)
     return kind === 'row' ? [output()] : [declare('read', `source_${i}`, type), output()]
   })

@@ -1,4 +1,4 @@
-import { type ColumnType, keyTypeOfColumn, storageOf } from '../../../protocol/column-types.js'
+import { type ColumnType, keyTypeOfColumn, storageInRelation } from '../../../protocol/column-types.js'
 import {
   asBytes,
   type Column,
@@ -96,7 +96,7 @@ function singleKeys(type: ColumnType, scalars: readonly ScalarKey[]): Column {
     return columnOf(scalars.map((text) => encoder.encode(`${text}`)))
   }
   const keys = numberColumn(
-    storageOf(type),
+    storageInRelation(type),
     scalars,
     () => new WarpdexError('INTERNAL', 'a key is of another type'),
   )
@@ -113,7 +113,7 @@ function tupleKeys(conditions: readonly KeyCondition[], tuples: readonly (readon
 function scalarOf({ type, dictionary }: KeyCondition, number: bigint): ScalarKey {
   if (type === 'string') return dictionary?.at(Number(number)) ?? ''
   const value = restoredNumber(number, type)
-  const storage = storageOf(type)
+  const storage = storageInRelation(type)
   return storage === 'u64' || storage === 'i64' ? BigInt(value) : Number(value)
 }
 

@@ -1,10 +1,10 @@
 import { WarpdexError } from '../../../protocol/errors.js'
-import type { TypedExpression } from '../../../protocol/query/typed.js'
+import { columnsRead, type TypedExpression } from '../../../protocol/query/typed.js'
 import type { Device } from '../../device/device.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import type { DeviceWord } from '../../primitives/primitives.js'
 import type { DeviceWork } from '../query/device-work.js'
-import type { QueryColumn } from '../query/query-column.js'
+import { type QueryColumn, valueWords } from '../query/query-column.js'
 import { FIRST_SOURCE, type Groups, type PredicateCode, predicateOf, type Test } from './predicate.js'
 import type { SelectionTile } from './selection-tile.js'
 import { anyTest, expressionTest, marksTest } from './tests.js'
@@ -134,7 +134,11 @@ export class Mark {
   /** The test of an expression, unless it is too long for a kernel that does anything else. */
   expression(entries: Entries, expression: TypedExpression): Test | undefined {
     const { weight } = this.#made(entries, [[expressionTest(expression, true)]])
-    const test = expressionTest(expression, weight > this.#tile.writtenOut)
+    // Columns of four words are read row by row.
+    const isDear =
+      weight > this.#tile.writtenOut ||
+      columnsRead(expression).some((column) => valueWords(entries.columns[column]!.type) === 4)
+    const test = expressionTest(expression, isDear)
     return weight <= MOST_WEIGHT && this.#fits(entries, [test]) ? test : undefined
   }
 

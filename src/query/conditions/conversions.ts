@@ -1,7 +1,7 @@
 import { orderedNumber, restoredNumber } from '../../../gpu/relational/expressions/ordered-numbers.js'
 import { between, unionOf } from '../../../gpu/relational/expressions/value-sets.js'
 import type { ValueSet } from '../../../gpu/relational/selection/selection-types.js'
-import type { ColumnType } from '../../../protocol/column-types.js'
+import { type ColumnType, columnWords } from '../../../protocol/column-types.js'
 import { constantAs } from '../../../protocol/query/constants.js'
 import type { TypedExpression } from '../../../protocol/query/typed.js'
 import { goesWithoutFault } from '../../../protocol/query/value-types.js'
@@ -9,9 +9,9 @@ import { type ColumnDomain, lastValue } from './column-domain.js'
 
 type ColumnExpression = Extract<TypedExpression, { kind: 'column' }>
 
-/** The column under conversions that keep the order of values and cannot fail; undefined for all else. */
+/** The column under conversions that keep the order of values and cannot fail; undefined for all else, and for columns of 128 bits, of which no sets are tested. */
 export function convertedColumn(expression: TypedExpression): ColumnExpression | undefined {
-  if (expression.kind === 'column') return expression
+  if (expression.kind === 'column') return columnWords(expression.type) === 4 ? undefined : expression
   if (expression.kind !== 'convert') return undefined
   const [inner] = expression.args
   return goesWithoutFault(inner.type, expression.type) ? convertedColumn(inner) : undefined

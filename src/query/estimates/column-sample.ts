@@ -1,7 +1,7 @@
 import { orderedNumber } from '../../../gpu/relational/expressions/ordered-numbers.js'
 import type { RelationSample, SampledColumn } from '../../../gpu/relational/relation-sample.js'
 import type { ValueSet } from '../../../gpu/relational/selection/selection-types.js'
-import { type ColumnType, storageOf } from '../../../protocol/column-types.js'
+import { type ColumnType, storageInRelation } from '../../../protocol/column-types.js'
 import { aligned, asBytes, KEY_ARRAYS, type KeyArray } from '../../../protocol/columns.js'
 import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import { nearPartitionPoint } from '../../../protocol/partition-point.js'
@@ -144,7 +144,7 @@ export function columnSample(sample: RelationSample, column: SampledColumn, type
 
 /** The values in their order, strings by their numbers, from the words of the device. */
 function orderedKeys(words: Uint32Array, type: ColumnType): BigUint64Array {
-  const values = aligned<KeyArray>(asBytes(words), KEY_ARRAYS[storageOf(type)])
+  const values = aligned<KeyArray>(asBytes(words), KEY_ARRAYS[storageInRelation(type)])
   return BigUint64Array.from({ length: values.length }, (_, row) => orderedNumber(values[row]!, type))
 }
 

@@ -135,10 +135,10 @@ function chooseTree(
   }
   const facts = { left: factsOf(left), right: factsOf(right) }
   const { software } = work.device.facts
-  const choice = chooseJoin(
-    { ...facts, keyWords: valueWords(left.type), band: false, kind, software },
-    algorithm,
-  )
+  const keyWords = valueWords(left.type)
+  // No index has keys of 128 bits.
+  if (keyWords === 4) return undefined
+  const choice = chooseJoin({ ...facts, keyWords, band: false, kind, software }, algorithm)
   const isTree = choice.algorithm === 'inlj' && facts[choice.build].indexed
   return isTree ? choice : undefined
 }

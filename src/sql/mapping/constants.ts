@@ -1,16 +1,16 @@
 import { decimalShape } from '../../../protocol/column-types.js'
+import { integer as typedInteger } from '../../../protocol/query/constants.js'
 import type { Expression } from '../../../protocol/query/tree.js'
 import { formatText } from '../../../protocol/value-texts.js'
 import type { PlanScalar, PlanValue } from '../plan-json.js'
 import { refused } from './mapping.js'
-import { columnTypeOf, isHuge } from './types.js'
+import { columnTypeOf } from './types.js'
 
 /** @throws WarpdexError `BAD_REQUEST` for constants of types that there are not */
 export function constantOf({ type, is_null, value }: PlanValue): Expression {
   if (is_null || value === undefined || value === null) {
-    return type.id === 'NULL' || isHuge(type) ? { value: null } : { value: null, type: columnTypeOf(type) }
+    return type.id === 'NULL' ? { value: null } : { value: null, type: columnTypeOf(type) }
   }
-  if (isHuge(type)) return integer(wideInteger(value))
   const own = columnTypeOf(type)
   if (typeof value === 'boolean' || own === 'string') return { value: typeof value === 'object' ? '' : value }
   if (own === 'f32' || own === 'f64') return { value: Number(value), type: own }
@@ -23,9 +23,7 @@ export function constantOf({ type, is_null, value }: PlanValue): Expression {
 function integer(value: bigint): Expression {
   if (value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER))
     return { value: Number(value) }
-  if (value < -(2n ** 63n) || value >= 2n ** 64n)
-    throw refused(`the number ${value}`, 'integers have 64 bits')
-  return { value: String(value), type: value < 2n ** 63n ? 'i64' : 'u64' }
+  return { value: String(value), type: typedInteger(value).type }
 }
 
 function wideInteger(value: PlanScalar): bigint {

@@ -13,6 +13,7 @@ const TYPES: Readonly<Record<string, ColumnType>> = {
   UINTEGER: 'u32',
   BIGINT: 'i64',
   UBIGINT: 'u64',
+  HUGEINT: 'i128',
   FLOAT: 'f32',
   DOUBLE: 'f64',
   DATE: 'date',
@@ -21,7 +22,7 @@ const TYPES: Readonly<Record<string, ColumnType>> = {
 }
 
 /**
- * The type of ours that holds values of one of DuckDB's. A decimal of more digits than we have has as many as there are: values that need more are faults.
+ * The type of ours that holds values of one of DuckDB's.
  * @throws WarpdexError `BAD_REQUEST` for types that there are not
  */
 export function columnTypeOf({ id, type_info }: PlanType): ColumnType {
@@ -32,14 +33,7 @@ export function columnTypeOf({ id, type_info }: PlanType): ColumnType {
     throw refused(`the type ${id}`, `the types are ${known}`)
   }
   const { width = DECIMAL_DIGITS, scale = 0 } = type_info ?? {}
-  if (scale > DECIMAL_DIGITS)
-    throw refused(`a decimal of ${scale} places`, `there are up to ${DECIMAL_DIGITS}`)
-  return decimalType(Math.min(width, DECIMAL_DIGITS), scale)
-}
-
-/** Integers of 128 bits, which are sums here: 64 bits hold them, or they are faults. */
-export function isHuge({ id }: PlanType): boolean {
-  return id === 'HUGEINT' || id === 'UHUGEINT'
+  return decimalType(width, scale)
 }
 
 /** The type of DuckDB that an expression has. */

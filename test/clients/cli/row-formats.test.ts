@@ -9,6 +9,14 @@ import { Random, seedOfRun } from '../../random.js'
 import { start } from '../../src/server/start.js'
 import { cliOf } from './run-cli.js'
 
+/** An Arrow decimal as the integer that it lies as. */
+function wordsOf(words: Uint32Array): bigint {
+  return BigInt.asIntN(
+    128,
+    [...words].reduceRight((value, word) => (value << 32n) | BigInt(word), 0n),
+  )
+}
+
 const COLUMNS = ['u', 'i', 'l', 'v', 'f', 's', 'b'] as const
 
 void t.test('results of queries as files', async (t) => {
@@ -86,6 +94,52 @@ void t.test('results of queries as files', async (t) => {
     const table = tableFromIPC(readFileSync(file))
     const found = COLUMNS.map((name) => [name, Array.from(table.getChild(name)!)] as const)
     same(t, Object.fromEntries(found), 'arrow')
+  })
+
+  await t.test('sums, of 128 bits', async (t) => {
+    const sum = (name: string, value: object) => ({ name, function: 'sum', value })
+    const product = {
+      op: '*',
+      args: [{ op: 'cast', args: [{ column: 'l' }], type: 'i128' }, { value: 10 ** 12 }],
+    }
+    const price = { op: 'cast', args: [{ column: 'u' }], type: 'decimal(12,2)' }
+    const keys = [{ name: 'i', value: { op: '%', args: [{ column: 'u' }, { value: 70 }] } }]
+    const aggregates = [sum('total', product), sum('paid', price)]
+    const input = {
+      op: 'where',
+      input: { op: 'scan', relation: 'r' },
+      condition: { op: '<', args: [{ column: 'u' }, { value: 2 ** 31 }] },
+    }
+    const groups = { op: 'groupBy', input, keys, aggregates }
+    const sums = JSON.stringify({ op: 'orderBy', input: groups, by: [{ column: 'total', descending: true }] })
+    const all = new Map<bigint, [total: bigint, paid: bigint]>()
+    for (const [row, u] of values.u.entries()) {
+      if (u === null || u >= 2 ** 31) continue
+      const [total, paid] = all.get(BigInt(u % 70)) ?? [0n, 0n]
+      all.set(BigInt(u % 70), [total + (values.l[row] ?? 0n) * 10n ** 12n, paid + BigInt(u)])
+    }
+    const wanted = Array.from(all, ([key, [total, paid]]) => [key, total, paid] as const)
+      .sort(([, a], [, b]) => (a < b ? 1 : -1))
+      .map(([key, total, paid]) => `${key},${total},${paid}.00`)
+    t.equal(
+      (await cli(['query', '-', '--format', 'csv'], sums)).out,
+      `${['i,total,paid', ...wanted].join('\n')}\n`,
+    )
+    const [parquet, arrow] = ['sums.parquet', 'sums.arrow'].map((name) => join(directory, name))
+    for (const file of [parquet!, arrow!])
+      t.match(await cli(['query', '-', '--output', file], sums), { code: 0, err: '' }, file)
+    const read = await duck.runAndReadAll(`from '${parquet}'`)
+    t.same(read.columnTypes().map(String), ['BIGINT', 'DECIMAL(38,0)', 'DECIMAL(38,2)'])
+    t.same(
+      read.getRows().map((row) => row.join()),
+      wanted,
+    )
+    const table = tableFromIPC(readFileSync(arrow!))
+    const found = ['total', 'paid'].map((name) =>
+      Array.from(table.getChild(name)!, (value) => wordsOf(value)),
+    )
+    const numbers = wanted.map((row) => row.replace('.', '').split(',').slice(1).map(BigInt))
+    t.same(found, [numbers.map(([total]) => total), numbers.map(([, paid]) => paid)])
   })
 
   await t.test('no rows', async (t) => {

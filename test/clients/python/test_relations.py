@@ -71,6 +71,10 @@ class Relations(WithServer):
         select = f"select id from {table} where $1 = timestamp '2024-02-29 12:00:00' and price < $2"
         self.assertEqual(self.client.sql(select, (moment, np.float32(0))).rows(), [{"id": 3}])
         self.assertIn("op", self.client.explain_sql(f"select id from {table}"))
+        sums = f"sum(id) as all, -sum(id) * {10**20} as n, sum(1.5) as c, max(date '1970-01-03') as d"
+        total = sum(ROWS["id"])
+        wanted = [{"all": total, "n": -total * 10**20, "c": 15 * len(ROWS["id"]), "d": 2}]
+        self.assertEqual(self.client.sql(f"select {sums} from {table}").rows(), wanted)
         for text, values, wrong in [
             (f"select ide from {table}", [], "ide"),
             (select, [1], ""),

@@ -172,9 +172,9 @@ t.test('what a tree gives', async (t) => {
     ['u', 'i'].map((column) => ({ name: `${name} ${column}`, function: name, value: col(column) })),
   )
   const grouped = (keys: unknown[]) => ({ op: 'groupBy', input: scan, keys, aggregates })
-  const all = ['u32', 'u32', 'u64?', 'i64?', 'u32?', 'i32?', 'u32?', 'i32?', 'f64?', 'f64?']
+  const all = ['u32', 'u32', 'i128?', 'i128?', 'u32?', 'i32?', 'u32?', 'i32?', 'f64?', 'f64?']
   t.strictSame(types(grouped([])), all)
-  const byKey = ['string?', 'u32', 'u32', 'u64', 'i64?', 'u32', 'i32?', 'u32', 'i32?', 'f64', 'f64?']
+  const byKey = ['string?', 'u32', 'u32', 'i128', 'i128?', 'u32', 'i32?', 'u32', 'i32?', 'f64', 'f64?']
   t.strictSame(types(grouped([{ name: 's', value: col('s') }])), byKey)
   const join = (kind: string) => ({ op: 'join', kind, left: project(col('u')), right: q, on: [['x', 'q.u']] })
   const right = ['u32', 'i32?', 'u64', 'i64', 'f32', 'string?']

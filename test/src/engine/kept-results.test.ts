@@ -97,6 +97,18 @@ t.test('what is kept holds what the query gives', async (t) => {
       },
       'select ns from q union all select s from r',
     ],
+    [
+      {
+        op: 'groupBy',
+        input: scan('r'),
+        keys: [{ name: 's', value: col('s') }],
+        aggregates: [
+          { name: 'total', function: 'sum', value: col('ni') },
+          { name: 'paid', function: 'sum', value: col('c') },
+        ],
+      },
+      'select s, sum(ni), sum(c) from r group by s',
+    ],
   ]
   for (const [query, sql] of queries) {
     const { rows, columns } = await keep(engine, query)
@@ -111,6 +123,9 @@ t.test('what is kept holds what the query gives', async (t) => {
       indexes: { length: 0 },
     })
   }
+  const large = { value: String(10n ** 20n), type: 'i128' } as const
+  const columns = [{ name: 'x', value: large }]
+  await t.rejects(keep(engine, { op: 'project', input: scan('q'), columns }), { message: /overflow/ })
   const strings = (await keep(engine, below(scan('r'), 'id', 1))).columns.length
   t.equal(strings, relations[0]!.columns.length)
   const { stringBytes } = engine.readableRelation('kept').stats()

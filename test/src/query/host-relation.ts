@@ -2,11 +2,15 @@ import type { Device } from '../../../gpu/device/device.js'
 import type { DeviceMemory } from '../../../gpu/memory/page-run.js'
 import type { DeviceColumnData, DeviceRelation } from '../../../gpu/relational/device-relation.js'
 import { compareStrings, dictionaryOf } from '../../../gpu/relational/query/dictionaries.js'
-import { type ColumnType, storageOf } from '../../../protocol/column-types.js'
+import {
+  type ColumnType,
+  type StorageType,
+  storageInRelation,
+  storageOf,
+} from '../../../protocol/column-types.js'
 import { asBytes, numberColumn } from '../../../protocol/columns.js'
 import type { ResultBatch } from '../../../protocol/query/result.js'
 import type { ResultColumn } from '../../../protocol/query/tree.js'
-import type { FixedKeyType } from '../../../protocol/types.js'
 import { formatText, hasTexts, parseText } from '../../../protocol/value-texts.js'
 
 /** A value of a row: a bigint of 64-bit types, null where there is none. */
@@ -32,7 +36,7 @@ export function hostRelation(name: string, columns: readonly HostColumn[]): Host
 
 /** The values of numbers as a column of bytes; nulls are 0. */
 export function columnBytes(type: Exclude<ColumnType, 'string'>, cells: readonly Cell[]): Uint8Array {
-  const storage = storageOf(type)
+  const storage = storageInRelation(type)
   const numbers = cells.map((cell) => {
     if (typeof cell === 'string') return hasTexts(type) ? parseText(cell, type)! : 0n
     return typeof cell === 'boolean' ? Number(cell) : (cell ?? 0)
@@ -86,13 +90,14 @@ export function schemaOf({ columns }: HostRelation): readonly ResultColumn[] {
   return columns.map(({ name, type, nullable }) => ({ name, type, nullable }))
 }
 
-const READERS: Readonly<Record<FixedKeyType, (view: DataView, row: number) => number | bigint>> = {
+const READERS: Readonly<Record<StorageType, (view: DataView, row: number) => number | bigint>> = {
   u32: (view, row) => view.getUint32(row * 4, true),
   i32: (view, row) => view.getInt32(row * 4, true),
   f32: (view, row) => view.getFloat32(row * 4, true),
   u64: (view, row) => view.getBigUint64(row * 8, true),
   i64: (view, row) => view.getBigInt64(row * 8, true),
   f64: (view, row) => view.getFloat64(row * 8, true),
+  i128: (view, row) => (view.getBigInt64(row * 16 + 8, true) << 64n) | view.getBigUint64(row * 16, true),
 }
 
 function readCell(type: ColumnType, view: DataView, row: number): Cell {

@@ -74,7 +74,7 @@ function sumOf(values: readonly Cell[]): bigint {
   return values.reduce((sum: bigint, value) => sum + BigInt(value as bigint), 0n)
 }
 
-t.test('sums and averages of integers are exact, or refused', async (t) => {
+t.test('sums and averages of integers are exact', async (t) => {
   const seed = seedOfRun()
   t.comment(`TEST_SEED=${seed}`)
   const random = new Random(seed)
@@ -90,77 +90,19 @@ t.test('sums and averages of integers are exact, or refused', async (t) => {
   for (const type of INTEGERS) {
     for (const name of [type, `${type}n`]) {
       const groups = valuesByKey(relation, 'k', name)
-      const aggregates: Aggregate[] = [{ name: 'average', function: 'avg', value: col(name) }]
+      const aggregates: Aggregate[] = [
+        { name: 'average', function: 'avg', value: col(name) },
+        { name: 'total', function: 'sum', value: col(name) },
+      ]
       const input: QueryNode = { op: 'scan', relation: 'r' }
-      const query: QueryNode = { op: 'groupBy', input, keys: [keyed('k')], aggregates }
-      const averages = await bed.rows(query)
-      t.same(
-        new Map(averages.map(([key, average]) => [key, average])),
-        new Map(
-          [...groups].map(([key, values]) => [
-            key,
-            values.length === 0 ? null : nearestDouble(sumOf(values), BigInt(values.length)),
-          ]),
-        ),
-        `avg(${name})`,
-      )
-      const [least, most] = ENDS[type.startsWith('u') ? 'u64' : 'i64']
-      const fits = [...groups].filter(([, values]) => sumOf(values) >= least && sumOf(values) <= most)
-      const summed: Aggregate[] = [...aggregates, { name: 'total', function: 'sum', value: col(name) }]
-      if (fits.length < groups.size) {
-        await t.rejects(bed.rows({ ...query, aggregates: summed }), {
-          code: 'BAD_REQUEST',
-          message: /^query: the sum "total" does not fit 64 bits \(overflow\)/,
-        })
-      }
-      const condition: Expression = {
-        op: 'in',
-        args: [col('k'), ...[-1, ...fits.map(([key]) => Number(key))].map((value) => ({ value }))],
-      }
-      const fitting = await bed.rows({
-        ...query,
-        input: { op: 'where', input, condition },
-        aggregates: summed,
+      const found = await bed.rows({ op: 'groupBy', input, keys: [keyed('k')], aggregates })
+      const wanted = [...groups].map(([key, values]): [Cell, Cell[]] => {
+        if (values.length === 0) return [key, [null, null]]
+        const sum = sumOf(values)
+        return [key, [nearestDouble(sum, BigInt(values.length)), sum]]
       })
-      t.same(
-        new Map(fitting.map(([key, , sum]) => [key, sum])),
-        new Map(fits.map(([key, values]) => [key, values.length === 0 ? null : sumOf(values)])),
-        `sum(${name}): ${fits.length} of ${groups.size} groups fit`,
-      )
+      t.same(new Map(found.map(([key, ...made]) => [key, made])), new Map(wanted), name)
     }
-  }
-})
-
-t.test('sums at the ends of 64 bits', async (t) => {
-  const [least, most] = ENDS.i64
-  const cases: readonly (readonly [ColumnType, readonly bigint[], boolean])[] = [
-    ['i64', [most, 0n], true],
-    ['i64', [most, 1n], false],
-    ['i64', [most, 1n, -1n], true],
-    ['i64', [least, 0n], true],
-    ['i64', [least, -1n], false],
-    ['i64', [least, least, most, most, 2n], true],
-    ['i64', [most, most, most], false],
-    ['u64', [ENDS.u64[1], 0n], true],
-    ['u64', [ENDS.u64[1], 1n], false],
-    ['u64', [ENDS.u64[1], ENDS.u64[1]], false],
-    ['u64', [], true],
-  ]
-  const hosts = cases.map(([type, cells], i) =>
-    hostRelation(`r${i}`, [{ name: 'v', type, nullable: false, cells: [...cells] }]),
-  )
-  const bed = await QueryBed.open(t, hosts)
-  for (const [i, [type, cells, fits]] of cases.entries()) {
-    const aggregates: Aggregate[] = [
-      { name: 'n', function: 'count' },
-      { name: 'fine', function: 'max', value: col('v') },
-      { name: 'total', function: 'sum', value: col('v') },
-    ]
-    const query: QueryNode = { op: 'groupBy', input: { op: 'scan', relation: `r${i}` }, keys: [], aggregates }
-    const rows = bed.rows({ op: 'limit', input: query, rows: 1 })
-    if (fits) t.equal((await rows)[0]![2], cells.length === 0 ? null : sumOf(cells), `${type} ${cells}`)
-    else
-      await t.rejects(rows, { code: 'BAD_REQUEST', message: /^query\.input: the sum "total" does not fit/ })
   }
 })
 

@@ -28,15 +28,35 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "bytes": np.dtype("u1"),
 }
 
+OFFSETS = DTYPES["u32"]
+
+#: Digits of a decimal of 64 bits at most.
+_STORED_DIGITS = 18
 
 _STORAGE = {"string": "u32", "boolean": "u32", "date": "i32", "timestamp": "i64"}
 
 
 def storage_of(type: str) -> str:
     """What a relation's column is stored as: a date as days and a timestamp as microseconds since 1970, a decimal as so many of its last digit."""
-    return "i64" if type.startswith("decimal") else _STORAGE.get(type, type)
+    if type.startswith("decimal("):
+        return "i64" if int(type[len("decimal(") :].split(",")[0]) <= _STORED_DIGITS else "i128"
+    return _STORAGE.get(type, type)
 
-OFFSETS = DTYPES["u32"]
+
+def dtype_of(type: str) -> np.dtype[Any]:
+    """Of values of a result: integers of 128 bits are Python's."""
+    storage = storage_of(type)
+    return np.dtype(object) if storage == "i128" else DTYPES[storage]
+
+
+def result_values(data: Array, at: int, rows: int, type: str) -> Array:
+    """Values of a result: a view of the reply's memory, but for integers of 128 bits."""
+    if storage_of(type) != "i128":
+        dtype = DTYPES[storage_of(type)]
+        return data[at : at + rows * dtype.itemsize].view(dtype)
+    words = data[at : at + rows * 16].tobytes()
+    ints = [int.from_bytes(words[i : i + 16], "little", signed=True) for i in range(0, len(words), 16)]
+    return np.array(ints, object)
 
 
 class Column(NamedTuple):

@@ -88,6 +88,7 @@ def arrow_type(type: str) -> Any:
         "timestamp": pa.timestamp("us", "UTC"),
         "boolean": pa.bool_(),
         "string": pa.dictionary(pa.uint32(), pa.string()),
+        "i128": pa.decimal128(38, 0),
     }
     if type.startswith("decimal"):
         precision, scale = type[len("decimal(") : -1].split(",")
@@ -109,8 +110,10 @@ def _arrow_array(type: str, cells: Cells) -> Any:
     values, validity, texts = cells
     missing = None if validity is None else pa.py_buffer(bitmap(validity))
     kept = bitmap(values != 0) if type == "boolean" else np.ascontiguousarray(values)
-    if type.startswith("decimal"):
-        # Arrow's decimals have 128 bits.
+    # Arrow's decimals have 128 bits.
+    if values.dtype == object:
+        kept = np.frombuffer(b"".join(one.to_bytes(16, "little", signed=True) for one in values), np.uint8)
+    elif type.startswith("decimal"):
         kept = np.stack([values, values >> 63], axis=1)
     storage = pa.uint32() if type == "string" else arrow_type(type)
     array = pa.Array.from_buffers(storage, len(values), [missing, pa.py_buffer(kept)])
@@ -138,6 +141,8 @@ def _series(type: str, values: Any) -> Any:
     if not isinstance(values, masked.MaskedArray):
         return pd.Series(values)
     plain, mask = masked.getdata(values), masked.getmaskarray(values)
+    if plain.dtype == object:
+        return pd.Series(np.where(mask, None, plain), dtype=object)
     kind = pd.arrays.FloatingArray if type[0] == "f" else pd.arrays.IntegerArray
     return pd.Series(kind(plain, mask))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _limits
-from ._columns import DTYPES, OFFSETS, Column, bits, cut_rows
+from ._columns import DTYPES, OFFSETS, Column, bits, cut_rows, result_values
 from ._frames import WireColumn
 from ._relations import Cells, decode_texts
 from ._rows import ColumnBatch
@@ -150,9 +150,7 @@ def batch_of(placed: Mapping[str, Any], sections: Mapping[str, WireColumn]) -> C
 
 def _cells(column: Mapping[str, Any], rows: int, data: Any) -> Cells:
     type = column["type"]
-    dtype = DTYPES["u32" if type in ("string", "boolean") else type]
-    at = column["values"]
-    values = data[at : at + rows * dtype.itemsize].view(dtype)
+    values = result_values(data, column["values"], rows, type)
     validity = texts = None
     if column.get("validity") is not None:
         at = column["validity"]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _limits
-from ._columns import DTYPES, Array, Column, bitmap, bits, cut_rows, masked, storage_of
+from ._columns import DTYPES, Array, Column, bitmap, bits, cut_rows, dtype_of, masked, storage_of
 from ._frames import WireColumn
 from ._inputs import number_column
 from ._optional import arrow_values, is_arrow, is_frame, is_series, series_values
@@ -191,9 +191,7 @@ def join_cells(parts: Sequence[Cells], type: str) -> Array:
     """The values of batches one after the other."""
     arrays = [part.to_numpy() for part in parts]
     if not arrays:
-        return np.empty(
-            0, object if type == "string" else DTYPES[storage_of(type)]
-        )
+        return np.empty(0, object if type == "string" else dtype_of(type))
     if any(isinstance(one, masked.MaskedArray) for one in arrays):
         joined: Array = masked.concatenate(arrays)
         return joined

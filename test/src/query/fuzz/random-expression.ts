@@ -43,6 +43,7 @@ const SQL_TYPES: Readonly<Partial<Record<ColumnType, string>>> = {
   f64: 'double',
   u64: 'ubigint',
   i64: 'bigint',
+  i128: 'hugeint',
   string: 'varchar',
   boolean: 'boolean',
 }
@@ -179,8 +180,7 @@ export class RandomExpressions {
     if (fn === 'avg') return aggregateOf(fn, value, `avg(${value.sql})`, 'f64', false)
     if (value.type === 'f64' || value.type === 'f32')
       return aggregateOf(fn, value, `sum(${value.sql})`, 'f64', false)
-    const type = value.type === 'u32' ? 'u64' : 'i64'
-    return aggregateOf(fn, value, `sum(${value.sql})::${sqlTypeOf(type)}`, type, true)
+    return aggregateOf(fn, value, `sum(${value.sql})`, 'i128', true)
   }
 
   /** An aggregate of different values, or of those in the middle. */
