@@ -59,7 +59,7 @@ async function open(url: string, token: string | undefined, caFile: string | und
   // Commands that need no server do without it, and begin sooner.
   const { connect } = await import('../sdk/index.js')
   try {
-    return await connect(url, { token, ca, reconnect: RECONNECT })
+    return await connect(url.includes(',') ? url.split(',') : url, { token, ca, reconnect: RECONNECT })
   } catch (error) {
     if (!(error instanceof WarpdexError)) throw error
     if (error.code === 'UNAUTHORISED') throw new WarpdexError(error.code, `${error.message}; ${TOKEN_ADVICE}`)

@@ -47,11 +47,15 @@ import { WriteBatch } from './write-batch.js'
 /**
  * Connects to a server.
  *
- * @param url such as `ws://127.0.0.1:7070`, `wss://…` where the server speaks TLS, or in Node `ws+unix:/run/warpdex.sock` for a Unix socket
+ * @param url such as `ws://127.0.0.1:7070`, `wss://…` where the server speaks TLS, or in Node `ws+unix:/run/warpdex.sock` for a Unix socket; of a replica set
+ * those of several nodes, of which the client finds the owner
  * @throws WarpdexError `CONNECTION_LOST` when there is no answer, `UNAUTHORISED` for a missing or unknown token (in browsers `CONNECTION_LOST`,
  * since they do not tell), `BAD_REQUEST`
  */
-export async function connect(url: string, options: ConnectOptions = {}): Promise<Client> {
+export async function connect(
+  url: string | readonly string[],
+  options: ConnectOptions = {},
+): Promise<Client> {
   checkConnect(url, options)
   return new Client(await Connection.open(url, options))
 }

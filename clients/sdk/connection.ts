@@ -3,6 +3,7 @@ import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { encodeFrame, type Sections } from '../../protocol/frame.js'
 import type { ControlOp, Op } from '../../protocol/messages.js'
 import type { OpenedIndex, ReplyFields } from '../../protocol/replies.js'
+import { Addresses } from './addresses.js'
 import {
   afterThis,
   type Bounds,
@@ -26,6 +27,8 @@ interface Outgoing<O extends Op> {
 }
 
 const CONNECT_TIMEOUT_MS = 10_000
+/** How long it waits at most before it asks a replica set again that has no owner. */
+const MOST_OWNERLESS_MS = 500
 /** A read does no harm however often it is sent, but one that ends every connection must not go on for ever. */
 const READ_SENDS = 4
 /** How often other requests are sent. */
@@ -62,7 +65,7 @@ let nextVersion = 1
 export class Connection {
   /** Resolves when the client is closed for good: with what it gave up on, if it has. */
   readonly closed: Promise<WarpdexError | undefined>
-  readonly #url: string
+  readonly #addresses: Addresses
   readonly #options: ConnectOptions
   readonly #reconnect: ReconnectOptions
   /** Scopes the write ids. */
@@ -72,6 +75,10 @@ export class Connection {
   /** Calls that are sent, and those that wait behind them, in their order. */
   readonly #sent = new SentCalls()
   #waiting = new Map<number, Call>()
+  /** Calls that the server leaves to the owner of its replica set: nothing more is sent to it. */
+  #moved: Call[] = []
+  /** Changes of the server in a row, none of which has answered any such call. */
+  #moves = 0
   /** Of the requests to each index. */
   readonly order = new IndexOrder()
   /** Called when the client is to be closed, by feeds, which nobody waits for. */
@@ -95,14 +102,14 @@ export class Connection {
   #nextWriteId = 1
 
   /** @throws WarpdexError when the first attempt fails */
-  static async open(url: string, options: ConnectOptions): Promise<Connection> {
-    const connection = new Connection(url, options)
-    void connection.#stayConnected(await connection.#openLink())
+  static async open(urls: string | readonly string[], options: ConnectOptions): Promise<Connection> {
+    const connection = new Connection(new Addresses(urls, options.reads), options)
+    void connection.#stayConnected(await connection.#openFirst())
     return connection
   }
 
-  private constructor(url: string, options: ConnectOptions) {
-    this.#url = url
+  private constructor(addresses: Addresses, options: ConnectOptions) {
+    this.#addresses = addresses
     this.#options = options
     this.#reconnect = { ...DEFAULT_RECONNECT, ...options.reconnect }
     this.closed = new Promise((resolve) => {
@@ -219,7 +226,7 @@ export class Connection {
 
   /** @returns false where a call has to wait: for a connection, or because the server has enough to do */
   #send(call: Call): boolean {
-    if (this.#link === undefined || !this.#sent.hasRoomFor(call)) return false
+    if (this.#link === undefined || this.#moved.length > 0 || !this.#sent.hasRoomFor(call)) return false
     this.#sent.add(call)
     call.sends--
     this.#link.send(call.frame)
@@ -237,7 +244,21 @@ export class Connection {
   /** The connection is lost: all that were sent. */
   #takeAllSent(): Call[] {
     this.#link = undefined
-    return this.#sent.takeAll()
+    const calls = [...this.#moved, ...this.#sent.takeAll()]
+    this.#moved = []
+    return calls.sort((one, other) => one.id - other.id)
+  }
+
+  /** A call is for another server, to which this goes over once the one that it has has answered the others. */
+  #move(call: Call, error: WarpdexError): void {
+    if (this.#moves >= this.#reconnect.attempts) return call.reject(error)
+    // It has done nothing.
+    call.sends++
+    if (this.#moved.length === 0) {
+      this.#moves++
+      this.#addresses.prefer(error.owner)
+    }
+    this.#moved.push(call)
   }
 
   /**
@@ -282,9 +303,20 @@ export class Connection {
     this.#onLess?.()
   }
 
+  /** Tries every address once. */
+  async #openFirst(): Promise<Link> {
+    for (let others = this.#addresses.count - 1; ; others--) {
+      try {
+        return await this.#openLink()
+      } catch (error) {
+        if (others === 0) throw error
+      }
+    }
+  }
+
   async #openLink(): Promise<Link> {
     const link = await openLink({
-      url: this.#url,
+      url: this.#addresses.next(),
       client: this.#client,
       token: this.#options.token,
       ca: this.#options.ca,
@@ -326,10 +358,16 @@ export class Connection {
   }
 
   async #comeBack(reason: WarpdexError): Promise<Link> {
-    const { attempts, firstDelay, maxDelay } = this.#reconnect
+    const { attempts, firstDelay } = this.#reconnect
+    // Another node may be the owner by now, and has fewer clients to answer than one server that comes back.
+    const hasOthers = this.#addresses.count > 1 || this.#moves > 0
+    const maxDelay = Math.min(
+      this.#reconnect.maxDelay,
+      hasOthers ? MOST_OWNERLESS_MS : Number.POSITIVE_INFINITY,
+    )
     let failure = reason
     for (let attempt = 0; attempt < attempts; attempt++) {
-      const delay = Math.min(maxDelay, firstDelay * 2 ** attempt)
+      const delay = Math.min(maxDelay, firstDelay * 2 ** (attempt + Math.max(0, this.#moves - 1)))
       // Half of the delay is left to chance, so that the clients of a restarted server do not all come at once.
       const deadline = delay * (0.5 + Math.random() / 2)
       const pause = this.bounds({ deadline, signal: this.#closing.signal }, true)
@@ -353,13 +391,19 @@ export class Connection {
     const call = reply.id === null ? undefined : this.#sent.take(reply.id)
     // Replies to abandoned calls, and to the cancel requests that followed them, have no call.
     if (call === undefined) return
-    if (reply.error === undefined) call.resolve(reply)
-    else call.reject(reply.error)
+    if (reply.error?.code === 'NOT_OWNER') this.#move(call, reply.error)
+    else {
+      this.#moves = 0
+      if (reply.error === undefined) call.resolve(reply)
+      else call.reject(reply.error)
+    }
+    if (this.#moved.length > 0 && this.#sent.isIdle) this.#link?.close()
     this.#sendWaiting()
     this.#onLess?.()
   }
 
   #abandon(id: number): void {
+    this.#moved = this.#moved.filter((call) => call.id !== id)
     if (this.#sent.take(id) === undefined) this.#waiting.delete(id)
     else {
       this.#link?.send(encodeFrame({ id: this.#nextId++, op: 'cancel', target: id }))

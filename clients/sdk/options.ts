@@ -96,6 +96,11 @@ export interface ConnectOptions {
   readonly deadline?: number | undefined
   /** Only after the first connection, which is attempted once. */
   readonly reconnect?: Partial<ReconnectOptions> | undefined
+  /**
+   * Of a replica set: `any` reads what the node has that the client is connected to, which may be behind the owner; by default reads go to the owner.
+   * A write goes to the owner in any case, and the client with it.
+   */
+  readonly reads?: 'latest' | 'any' | undefined
   /** Called when the connection is lost, before the first attempt to come back. */
   readonly onDisconnect?: ((reason: WarpdexError) => void) | undefined
   /** Called when the connection is there again; what can be sent again is sent after this. */
@@ -119,6 +124,7 @@ const CONNECT_OPTIONS: Kinds<ConnectOptions> = {
   connectTimeout: MILLISECONDS,
   deadline: NUMBER,
   reconnect: ANYTHING,
+  reads: { is: (value) => value === 'latest' || value === 'any', right: '"latest" or "any"' },
   onDisconnect: CALLBACK,
   onReconnect: CALLBACK,
 }
@@ -129,7 +135,8 @@ const CONNECT_OPTIONS: Kinds<ConnectOptions> = {
  * @throws WarpdexError `BAD_REQUEST`
  */
 export function checkConnect(url: unknown, options: ConnectOptions): void {
-  if (typeof url !== 'string') {
+  const isList = Array.isArray(url) && url.length > 0 && url.every((each) => typeof each === 'string')
+  if (typeof url !== 'string' && !isList) {
     const message = `connect takes the address of a server, such as "ws://127.0.0.1:7070", not ${titleOf(url)}`
     throw badRequest(message)
   }

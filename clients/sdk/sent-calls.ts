@@ -25,6 +25,11 @@ export class SentCalls {
     return this.#calls.size
   }
 
+  /** Whether the server has answered all but those that wait for changes. */
+  get isIdle(): boolean {
+    return this.#calls.size === this.#waits
+  }
+
   /** Whether the server would read on with this one, too. */
   hasRoomFor({ isWait, frame }: Call): boolean {
     const others = this.#calls.size - this.#waits

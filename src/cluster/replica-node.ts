@@ -48,6 +48,10 @@ export class ReplicaNode {
   private constructor(options: ReplicaOptions) {
     this.#options = options
     this.#position = positionOf(options.engine)
+    options.engine.replica.figures = () => {
+      const { role, owner, position } = this
+      return { name: options.name, role, owner, position }
+    }
     this.#running = this.#run()
   }
 
@@ -83,7 +87,7 @@ export class ReplicaNode {
 
   /** Position in the log up to which everything is made. */
   get position(): number {
-    return this.#position
+    return this.#role === 'owner' ? positionOf(this.#options.engine) : this.#position
   }
 
   /** Whether it owns the replica set, so that nobody else has acknowledged what it does not have. */

@@ -1,4 +1,5 @@
 import type { SlabFigures } from '../../gpu/memory/slab-set.js'
+import type { ReplicaFigures } from '../../protocol/replica.js'
 import type { BackupProgress, IndexStats } from '../../protocol/replies.js'
 import type { QueryFigures } from '../query/queries.js'
 import type { RelationFacts } from './named-relation.js'
@@ -30,6 +31,8 @@ export interface ServerStats {
   readonly versions: VersionFigures
   /** Requests that wait for changes, and bytes of logs that are kept for feeds only. */
   readonly feeds: { readonly waiting: number; readonly logBytes: number }
+  /** Only of a node of a replica set. */
+  readonly replica?: ReplicaFigures
   /** How far the backup is that is being made, in bytes. */
   readonly backup?: BackupProgress
 }

@@ -203,6 +203,7 @@ export class Engine extends Catalog {
         queries: this.queries.figures,
         versions: this.host.versions.figures,
         feeds: { waiting: this.host.feeds.count, logBytes: store.log.retainedBytes },
+        ...(this.replica.figures && { replica: this.replica.figures() }),
         ...(this.#backup === undefined ? {} : { backup: this.#backup }),
       },
       indexes: name === undefined ? all : [this.index(name).stats()],

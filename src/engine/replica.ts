@@ -6,6 +6,7 @@ import {
 } from '../../persistence/disk/dictionary.js'
 import type { ChangeSet, ReplicaLog, SetPosition } from '../../persistence/replication/change-sets.js'
 import type { ReplicaNote, Store } from '../../persistence/store.js'
+import type { ReplicaFigures } from '../../protocol/replica.js'
 import type { Index } from './named-index.js'
 import type { Relation } from './named-relation.js'
 import type { Registry } from './registry.js'
@@ -35,6 +36,8 @@ interface ReplicaHost {
 /** The part that an engine takes in a replica set, all of whose stores make the same changes in the same order. */
 export class Replica {
   readonly #host: ReplicaHost
+  /** What its node does; undefined where there is none. */
+  figures: (() => ReplicaFigures) | undefined
 
   constructor(host: ReplicaHost) {
     this.#host = host

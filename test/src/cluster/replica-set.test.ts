@@ -1,0 +1,60 @@
+import t, { type Test } from 'tap'
+import { connect } from '../../../clients/sdk/index.js'
+import type { RunningServer } from '../../../src/server/index.js'
+import { start } from '../server/start.js'
+import { NatsServers, natsLacks } from './nats-servers.js'
+
+const lack = natsLacks()
+if (lack !== undefined) t.comment(lack)
+const test = lack === undefined ? t.test : () => {}
+
+/** Servers that are the nodes of one replica set. */
+async function startNodes(t: Test, count: number): Promise<RunningServer[]> {
+  const nats = await NatsServers.start(t, 1)
+  const config = { replicaSet: 'main', nats: nats.addresses, natsUnsafe: true }
+  return Promise.all(
+    Array.from({ length: count }, (_, i) => start(t, { ...config, directory: `${t.testdirName}/node-${i}` })),
+  )
+}
+
+test('clients of a replica set find its owner, also when it is another one', async (t) => {
+  const nodes = await startNodes(t, 3)
+  const urls = nodes.map(({ url }) => url)
+  const client = await connect(urls)
+  t.teardown(() => client.close())
+  const prices = await client.createIndex({
+    name: 'prices',
+    keyType: 'u32',
+    payloadKind: 'u32',
+    unique: true,
+  })
+  await prices.insertMany(Uint32Array.of(1, 2), Uint32Array.of(10, 20))
+  const ownerOf = async () =>
+    (await client.stats()).server.replica as { owner: string; role: string; position: number }
+  const { owner } = await ownerOf()
+  t.ok(urls.includes(owner))
+
+  // From then on whoever stays has what was written, and takes writes.
+  const others = nodes.filter(({ url }) => url !== owner)
+  const writing = Promise.all(Array.from({ length: 20 }, (_, i) => prices.insert(100 + i, i)))
+  await nodes.find(({ url }) => url === owner)!.close()
+  await writing
+  t.same(await Promise.all([1, 2, 100, 119, 3].map((key) => prices.get(key))), [10, 20, 0, 19, undefined])
+  t.not((await ownerOf()).owner, owner)
+
+  // Any node answers whoever asks for what it has.
+  for (const { url } of others) {
+    const reader = await connect(url, { reads: 'any' })
+    const index = await reader.index('prices')
+    while ((await index.get(119)) !== 19) await new Promise((resolve) => setTimeout(resolve, 10))
+    t.same([await index.get(1), await index.get(3)], [10, undefined])
+    await reader.close()
+  }
+  await t.rejects(
+    client.createIndex({ name: 'short', keyType: 'u32', payloadKind: 'u32', unique: true, ttl: 60 }),
+    {
+      code: 'BAD_REQUEST',
+      message: /no indexes whose entries expire/,
+    },
+  )
+})
