@@ -76,7 +76,7 @@ function readAppendPart(frame: Uint8Array): BatchPart {
 }
 
 function noPart(op: string): WarpdexError {
-  return badRequest(`${op} is none; parts are ${[...PART_OPS, 'append'].join(', ')}`)
+  return badRequest(`${op} cannot be a part; parts are ${[...PART_OPS, 'append'].join(', ')}`)
 }
 
 function targetOf(part: BatchPart): string {

@@ -39,7 +39,7 @@ export const KEY_ARRAYS: { readonly [Type in FixedKeyType]: ColumnConstructor<Ke
 export function aligned<T>(bytes: Uint8Array, Column: ColumnConstructor<T>): T {
   const width = Column.BYTES_PER_ELEMENT
   if (bytes.byteLength % width !== 0) {
-    throw badRequest(`a column of ${bytes.byteLength} bytes is no multiple of ${width}`)
+    throw badRequest(`a column of ${bytes.byteLength} bytes is not a multiple of ${width}`)
   }
   const source = bytes.byteOffset % width === 0 ? bytes : new Uint8Array(bytes)
   return new Column(source.buffer, source.byteOffset, source.byteLength / width)

@@ -263,7 +263,7 @@ function traversalOf(frame: Uint8Array): Traversal | undefined {
   const resolution = RESOLUTIONS[codes.resolution - 1]
   const isKnown = codes.resolution === 0 || (resolution !== undefined && strategy !== 'sequential')
   if (strategy !== undefined && isKnown) return { strategy, resolution }
-  throw badRequest(`strategy ${codes.strategy} with resolution ${codes.resolution} is none`)
+  throw badRequest(`there is no strategy ${codes.strategy} with resolution ${codes.resolution}`)
 }
 
 function flagsOf(request: SentRequest): number {
@@ -339,7 +339,7 @@ function readColumns(frame: Uint8Array, view: DataView): WireColumns {
     const cut = view.getUint32(at + 4, true)
     const length = view.getUint32(at + 8, true)
     if (length % sectionElementBytes(type) !== 0 || cut % 4 !== 0) {
-      throw badRequest(`the lengths of column "${name}" are no multiples of its elements'`)
+      throw badRequest(`the lengths of column "${name}" are not multiples of its elements'`)
     }
     const offsets = cut === 0 ? undefined : take(name, cut)
     const bytes = take(name, length)

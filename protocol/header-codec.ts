@@ -220,7 +220,7 @@ class PlainReader {
     const map: Record<string, unknown> = {}
     for (let i = 0; i < size; i++) {
       const name = this.read(level + 1)
-      if (typeof name !== 'string') throw malformed('a map has a key that is no text')
+      if (typeof name !== 'string') throw malformed('a map has a key that is not text')
       const value = this.read(level + 1)
       // Which would mean something else by assignment.
       if (name === '__proto__') Object.defineProperty(map, name, { value, enumerable: true })

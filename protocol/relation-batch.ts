@@ -140,7 +140,7 @@ function checkStrings({ bytes, offsets }: CutColumn, column: ColumnDefinition): 
       `string ${i - 1} of ${title(column)} has ${length} bytes; ${LIMITS.stringBytes} are allowed`,
     )
   }
-  if (!areUtf8(bytes, offsets)) throw badRequest(`the strings of ${title(column)} are no UTF-8`)
+  if (!areUtf8(bytes, offsets)) throw badRequest(`the strings of ${title(column)} are not UTF-8`)
   for (let i = 2; i < offsets.length; i++) {
     if (compareBytes(bytes, offsets[i - 2], offsets[i - 1], bytes, offsets[i - 1], offsets[i]) < 0) continue
     throw badRequest(

@@ -155,7 +155,7 @@ function misfit(value: InputValue, { name, type }: ColumnDefinition, row: number
 function hint(type: ColumnType): string {
   if (type === 'date') return ', such as "1998-09-02"'
   if (type === 'timestamp') return ', such as "1998-09-02T12:00:00Z"'
-  return hasTexts(type) ? ', such as "19.04": it has more digits, or is no number' : ''
+  return hasTexts(type) ? ', such as "19.04": it has more digits, or is not a number' : ''
 }
 
 /** The values of a column, one a row. */

@@ -202,7 +202,7 @@ export function expectColumns(
   const sequences = sequencesOf(request)
   for (const kind of kinds) {
     if (kind > Condition.sequence)
-      throw badRequest(`${kind} is no kind of condition; they are 0 to ${Condition.sequence}`)
+      throw badRequest(`${kind} is not a kind of condition; they are 0 to ${Condition.sequence}`)
     if (kind === Condition.payload && payloads === undefined)
       throw badRequest('a condition on a payload needs a column "payloads"')
     if (kind === Condition.sequence && sequences === undefined)
@@ -237,7 +237,7 @@ function requireOps({ bytes }: WireColumn, count: number, withPayloads: boolean)
   requireLength(bytes, 'ops', count, `${count} u8 kinds of write`)
   for (const op of bytes) {
     if (op > WriteOp.deletePair)
-      throw badRequest(`${op} is no kind of write; they are 0 to ${WriteOp.deletePair}`)
+      throw badRequest(`${op} is not a kind of write; they are 0 to ${WriteOp.deletePair}`)
     if (!withPayloads && op !== WriteOp.deleteKey)
       throw badRequest('a write needs a column "payloads" unless all of it is deleteKey')
   }
@@ -324,7 +324,7 @@ function checkKeys(column: Column, keyType: KeyType): void {
   }
 }
 
-const NO_UTF8 = 'its bytes are no UTF-8'
+const NO_UTF8 = 'its bytes are not UTF-8'
 
 /** What rows of any length must be like. */
 interface RowRules {

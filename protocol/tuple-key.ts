@@ -121,7 +121,7 @@ export function tupleFault(parts: readonly ScalarKeyType[], bytes: Uint8Array): 
       at = partEnd(bytes, at)
       if (at < 0)
         return `part ${i} (${type}) is not ended by two zero bytes, or has a zero byte that is not escaped`
-      if (type === 'string' && !isEscapedUtf8(bytes.subarray(start, at - 2))) return `part ${i} is no UTF-8`
+      if (type === 'string' && !isEscapedUtf8(bytes.subarray(start, at - 2))) return `part ${i} is not UTF-8`
       continue
     }
     at += type.endsWith('64') ? 8 : 4

@@ -97,7 +97,7 @@ export function parseKeyType(value: unknown): KeyType {
     const part = scalarKeyType(name.trim())
     if (part !== undefined) return part
     throw badRequest(
-      `${quoted(name.trim(), SHOWN)} is no type of a tuple's part; use one of ${SCALAR_KEY_TYPES.join(', ')}`,
+      `${quoted(name.trim(), SHOWN)} is not a type of a tuple's part; use one of ${SCALAR_KEY_TYPES.join(', ')}`,
     )
   })
   return `tuple(${parts.join(',')})`

@@ -55,7 +55,7 @@ export function isBackup(directory: string): boolean {
 /** @throws WarpdexError `DAMAGED_FILE`, or `BAD_REQUEST` when this user may not read it */
 export function readManifest(directory: string): BackupManifest {
   const path = join(directory, MANIFEST_FILE)
-  if (!existsSync(path)) throw damaged(`${directory} is no backup: it has no ${MANIFEST_FILE}`)
+  if (!existsSync(path)) throw damaged(`${directory} is not a backup: it has no ${MANIFEST_FILE}`)
   let sealed: { manifest?: BackupManifest; sha256?: string }
   try {
     sealed = Object(JSON.parse(readFileSync(path, 'utf8')))
@@ -71,7 +71,7 @@ export function readManifest(directory: string): BackupManifest {
     throw damaged(`${path} has format ${manifest.format}; this program reads format ${FORMAT}`)
   }
   const strange = manifest.files.find((file) => !isBackupPath(file.path))
-  if (strange !== undefined) throw damaged(`${path} names ${strange.path}, which is no file of a backup`)
+  if (strange !== undefined) throw damaged(`${path} names ${strange.path}, which is not a file of a backup`)
   return manifest
 }
 

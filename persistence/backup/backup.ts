@@ -186,7 +186,7 @@ function requireLeftOver(draft: string): void {
   const names = statSync(draft).isDirectory() ? readdirSync(draft) : undefined
   if (names?.includes(UNFINISHED_FILE) || names?.every((name) => name === LOCK_FILE)) return
   throw badRequest(
-    `${draft} is where the backup would be made, and is no unfinished backup: it has no ${UNFINISHED_FILE}; move it elsewhere, or give the backup another name`,
+    `${draft} is where the backup would be made, and is not an unfinished backup: it has no ${UNFINISHED_FILE}; move it elsewhere, or give the backup another name`,
   )
 }
 

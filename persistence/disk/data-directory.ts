@@ -26,7 +26,7 @@ export async function holdsStore(directory: string): Promise<boolean> {
     const foreign = names.find((name) => name !== LOCK_FILE && name !== FORMAT_DRAFT)
     if (foreign === undefined) return false
     throw damaged(
-      `${directory} holds ${foreign} and is no warpdex data directory; a server starts with one, or with an empty or new directory`,
+      `${directory} holds ${foreign} and is not a warpdex data directory; a server starts with one, or with an empty or new directory`,
     )
   }
   const text = await readFile(join(directory, FORMAT_FILE), 'latin1')

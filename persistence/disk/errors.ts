@@ -26,8 +26,8 @@ const PROBE_BYTES = 64 * 1024
 
 /** What keeps a folder from being used, by the code of the system's error, and what to do about it. */
 const CAUSES: Readonly<Record<string, string>> = {
-  ENOTDIR: 'it is, or lies in, what is no folder; name another',
-  EEXIST: 'it is no folder; name another',
+  ENOTDIR: 'it is, or lies in, what is not a folder; name another',
+  EEXIST: 'it is not a folder; name another',
   ENOENT: 'no folder can be made there; name another',
   ELOOP: 'its links go round in a circle; name another',
   ENAMETOOLONG: 'its name is too long; name another',
@@ -40,7 +40,7 @@ const CAUSES: Readonly<Record<string, string>> = {
 const STRANGE: Readonly<Record<string, string>> = {
   ENOENT: 'it is missing',
   EISDIR: 'it is a folder',
-  ENOTDIR: 'it is no folder',
+  ENOTDIR: 'it is not a folder',
   ELOOP: 'its links go round in a circle',
 }
 

@@ -109,7 +109,7 @@ export function decodeRecord<Meta>(
   bytes: Buffer,
   what: string,
 ): StoredRecord<Meta> {
-  if (bytes.length < HEAD_BYTES || bytes.readUInt16LE(4) !== MAGIC) throw damaged(`${what} is no record`)
+  if (bytes.length < HEAD_BYTES || bytes.readUInt16LE(4) !== MAGIC) throw damaged(`${what} is not a record`)
   if (bytes.readUInt32LE(0) !== crc32(bytes.subarray(4), crc32(key))) {
     throw damaged(`${what} does not match its checksum`)
   }

@@ -69,7 +69,7 @@ function textsOf(bytes: Uint8Array, places: Uint8Array | undefined): readonly st
   if (!ascends || offsets[0] !== 0 || offsets.at(-1) !== bytes.byteLength) {
     throw badRequest('the offsets of a list of texts must go from 0 to their end and not descend')
   }
-  if (!areUtf8(bytes, offsets)) throw badRequest('the texts of a list are no UTF-8')
+  if (!areUtf8(bytes, offsets)) throw badRequest('the texts of a list are not UTF-8')
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   return Array.from({ length: offsets.length - 1 }, (_, i) =>
     decoder.decode(bytes.slice(offsets[i], offsets[i + 1])),

@@ -26,7 +26,7 @@ export function constantOf(reader: NodeReader): Constant {
   const value = reader.value('value')
   if (value === null) return nullOf(type ?? 'i64')
   const constant = freeConstant(value, type)
-  if (constant === undefined) throw reader.fault(`${describe(value)} is no constant`)
+  if (constant === undefined) throw reader.fault(`${describe(value)} is not a constant`)
   if (type === undefined) return constant
   const fitting = constantAs(constant, type)
   if (fitting === undefined) throw reader.fault(`${describe(value)} is not of type ${type}`)

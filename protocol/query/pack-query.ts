@@ -56,7 +56,7 @@ function packed(part: unknown, lists: ConstantList[], depth = 0): unknown {
 /** What a header can hold, and nothing else. */
 function scalar(part: unknown): unknown {
   if (part === null || !['function', 'symbol', 'bigint'].includes(typeof part)) return part
-  throw badRequest(`query: ${titleOf(part)} is no part of a query; numbers past 2^53 are texts with a type`)
+  throw badRequest(`query: ${titleOf(part)} is not part of a query; numbers past 2^53 are texts with a type`)
 }
 
 function packedIn(

@@ -21,7 +21,7 @@ export function unknownHandle(handle: number): WarpdexError {
 export function indexChanged(name: string, generation: number): WarpdexError {
   return new WarpdexError(
     'INDEX_CHANGED',
-    `what the request means, generation ${generation} of the handle, is no more: it stands for index ${JSON.stringify(name)} now; open the index by its name`,
+    `generation ${generation} of the handle is out of date: the handle stands for index ${JSON.stringify(name)} now; open the index by its name`,
   )
 }
 

@@ -223,7 +223,7 @@ export class QueryRun {
 
 function overflowOf(node: TypedNode, faults: number): string {
   if ((faults & (EXPRESSION_FAULT | CONDITION_FAULT)) !== 0) {
-    return 'a result of an expression does not fit its type (overflow), for which a cast to f64 before the operation would round instead, or a string that is cast is no value of the type'
+    return 'a result of an expression does not fit its type (overflow), for which a cast to f64 before the operation would round instead, or a string that is cast to a type is not a value of it'
   }
   const number = faultySum(faults)
   const column =

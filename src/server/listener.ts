@@ -217,7 +217,7 @@ function listenError(error: NodeJS.ErrnoException, address: Address): WarpdexErr
     return badRequest(`${where} is in use, perhaps by another warpdex; choose another ${other}`)
   }
   if (error.code === 'EADDRNOTAVAIL')
-    return badRequest(`${where} is no address of this machine; 127.0.0.1 is`)
+    return badRequest(`${where} is not an address of this machine; 127.0.0.1 is`)
   // libuv says EACCES also where the folder of a Unix socket is missing.
   if (address.path !== undefined && !existsSync(dirname(address.path))) {
     return badRequest(`${where} lies in no folder that is there; make the folder first`)

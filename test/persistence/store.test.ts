@@ -76,12 +76,12 @@ t.test('foreign and damaged directories are refused and left as they are', async
   const cases: readonly (readonly [string, RegExp, (directory: string) => void | Promise<void>])[] = [
     [
       'other files',
-      /holds notes.txt and is no warpdex data directory/,
+      /holds notes.txt and is not a warpdex data directory/,
       (d) => writeFileSync(join(d, 'notes.txt'), 'mine'),
     ],
     [
       'an LMDB of another program',
-      /no warpdex data directory/,
+      /not a warpdex data directory/,
       async (d) => {
         const other = open({ path: d, noSubdir: false })
         await other.put('a', 1)

@@ -84,7 +84,7 @@ t.test('a mixed write names a kind for each item', async (t) => {
   t.strictSame([...(write([0, 4], column('u8', 6)).ops as Uint8Array)], [0, 4])
   t.equal(write([3, 3]).payloads, undefined)
   t.throws(() => write([3, 0]), { message: /unless all of it is deleteKey/ })
-  t.throws(() => write([5, 0], column('u8', 6)), { message: /5 is no kind of write/ })
+  t.throws(() => write([5, 0], column('u8', 6)), { message: /5 is not a kind of write/ })
   t.throws(() => write([0], column('u8', 6)), { message: /"ops" has 1 bytes; 2 are needed/ })
 })
 
@@ -180,7 +180,7 @@ t.test('strings are UTF-8, each by itself', async (t) => {
   t.ok(requireKeys(keys('', 'é', '\0', '🜁'), texts))
   t.throws(() => requireKeys(keys('a', Uint8Array.of(0xff)), texts), {
     code: 'BAD_REQUEST',
-    message: /key 1 is not of type string: its bytes are no UTF-8/,
+    message: /key 1 is not of type string: its bytes are not UTF-8/,
   })
   t.throws(() => requireKeys(keys('a', Uint8Array.of(0xc3), Uint8Array.of(0xa9)), texts), {
     message: /key 1/,

@@ -33,7 +33,7 @@ export function textFunctionOf(
     case 'concat':
       return { of: (one, other) => one + other, takesNull: true }
     default:
-      throw new WarpdexError('INTERNAL', `${expression.function} is no function of strings`)
+      throw new WarpdexError('INTERNAL', `${expression.function} is not a function of strings`)
   }
 }
 

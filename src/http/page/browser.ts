@@ -159,7 +159,7 @@ function beginOf(text: string, keyType: KeyType): Pick<ScanOptions<KeyType>, 'fr
   if (keyType.startsWith('tuple')) return { prefix: JSON.parse(text) as KeyPrefix<KeyType> }
   if (keyType === 'u64' || keyType === 'i64') return { from: BigInt(text) }
   const number = Number(text)
-  if (Number.isNaN(number)) throw new Error(`${text} is no number; keys are ${keyType}`)
+  if (Number.isNaN(number)) throw new Error(`${text} is not a number; keys are ${keyType}`)
   return { from: number }
 }
 

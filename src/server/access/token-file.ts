@@ -51,7 +51,7 @@ function parse(path: string): unknown {
     return JSON.parse(text)
   } catch {
     // The parser's message quotes the text.
-    throw bad(path, 'it is no JSON')
+    throw bad(path, 'it is not JSON')
   }
 }
 

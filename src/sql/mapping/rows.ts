@@ -59,7 +59,6 @@ function limited(input: QueryNode, rows: number | undefined, offset: number): Qu
 
 function boundOf(bound: PlanBound | undefined): number | undefined {
   if (bound === undefined || bound.type === 'UNSET') return undefined
-  if (bound.type !== 'CONSTANT_VALUE')
-    throw refused('a limit that is no constant number', 'give it as a number')
+  if (bound.type !== 'CONSTANT_VALUE') throw refused('a limit that is not a constant', 'give it as a number')
   return Number(bound.constant_integer)
 }

@@ -51,5 +51,5 @@ t.test('variables that do not count are named in the log', async (t) => {
   const { code, err } = await cliOf(environment)(['serve', '--port', '0', '--directory', 'package.json'])
   t.equal(code, 2)
   t.match(err, /WARN +ignored WARPDEX_PORT, which Kubernetes sets.*\n.*WARN +ignored WARPDEX_PROT, which/)
-  t.match(err, /is no folder/)
+  t.match(err, /is not a folder/)
 })

@@ -430,7 +430,7 @@ t.test('beginners are told what is right', async (t) => {
     [() => client.query(r).keep('x', loosely({ second: 5 })), /it has .*\bseconds\b/],
     [
       () => client.query(new Query(loosely({ op: 'scan', relation: () => 1 }))),
-      /a function is no part of a query/,
+      /a function is not part of a query/,
     ],
     [() => client.query(new Query(loosely(cyclic()))), /at most 64 levels deep/],
   ]

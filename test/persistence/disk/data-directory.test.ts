@@ -48,7 +48,10 @@ t.test('what cannot be a data directory is refused with what to do', async (t) =
   const parent = temporaryDirectory(t)
   const file = join(parent, 'file')
   writeFileSync(file, '')
-  const refused = { code: 'BAD_REQUEST', message: /cannot be the data directory \(ENOTDIR\): .* no folder/ }
+  const refused = {
+    code: 'BAD_REQUEST',
+    message: /cannot be the data directory \(ENOTDIR\): .* not a folder/,
+  }
   await t.rejects(Store.open(file), refused)
   await t.rejects(Store.open(join(file, 'below')), refused)
   if (process.platform !== 'linux') return
@@ -134,7 +137,7 @@ t.test('what is something else than a data directory has in its place is called 
     renameSync(`${directory}-aside`, path)
   }
   await refused('data.mdb', /data\.mdb cannot be used \(EISDIR\): it is a folder; put/, mkdirSync)
-  await refused('snapshots', /snapshots cannot be used \(ENOTDIR\): it is no folder; put/, (path) => {
+  await refused('snapshots', /snapshots cannot be used \(ENOTDIR\): it is not a folder; put/, (path) => {
     writeFileSync(path, '')
   })
   await (await Store.open(directory)).close()

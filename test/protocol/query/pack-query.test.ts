@@ -71,7 +71,7 @@ t.test('lists that are wrong are refused', async (t) => {
     [{ query: where('u', [], ['0']), lists: 1 }, { '0.values': words }, /there is no list "0"/],
     [{ query: u, lists: 1 }, { '0.values': bytes(1) }, /constants of a list are u32, .* not bytes/],
     [{ query: s, lists: 1 }, { '0.values': words }, /string and i64 do not go together/],
-    [{ query: s, lists: 1 }, { '0.texts': bytes(0xff), '0.offsets': offsets(0, 1) }, /no UTF-8/],
+    [{ query: s, lists: 1 }, { '0.texts': bytes(0xff), '0.offsets': offsets(0, 1) }, /not UTF-8/],
     [{ query: s, lists: 1 }, { '0.texts': bytes(97), '0.offsets': offsets(0, 2) }, /offsets of a list/],
     [{ query: s, lists: 1 }, { '0.texts': bytes(97), '0.offsets': offsets(0, 2, 1) }, /offsets of a list/],
     [{ query: s, lists: 1 }, { '0.texts': bytes(), '0.offsets': offsets() }, /offsets of a list/],

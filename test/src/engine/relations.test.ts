@@ -159,7 +159,7 @@ void t.test('appends that do not fit their relation say why', async (t) => {
   await refused({ id, city: { ...id, strings: strings('b', 'b') } }, /must differ and ascend/)
   await refused(
     { id, city: { ...id, strings: { bytes: Uint8Array.of(0xff), offsets: Uint32Array.of(0, 1) } } },
-    /no UTF-8/,
+    /not UTF-8/,
   )
   await refused(
     { id, city: { ...id, strings: { bytes: new Uint8Array(3), offsets: Uint32Array.of(0, 2, 1, 3) } } },

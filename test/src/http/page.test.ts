@@ -191,7 +191,7 @@ t.test('the status page in a browser', { skip: NO_CHROMIUM }, async (t) => {
     await page.select('#browse-name', 'index numbers <b>')
     await page.$eval('#browse-from', (box) => Object.assign(box, { value: 'x' }))
     await page.click('#browse')
-    await waitForText(page, '#browse-state', /x is no number; keys are u32/)
+    await waitForText(page, '#browse-state', /x is not a number; keys are u32/)
   })
 
   await t.test('it shows who is connected, what was slow and what failed, and an hour', async (t) => {

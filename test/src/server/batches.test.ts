@@ -119,7 +119,7 @@ for (const ioThreads of [0, 1]) {
         t.match((await batch(26, {}, ...frames)).header, { id: 26, ok: false, error: { code, message } })
       await refused(
         'BAD_REQUEST',
-        /part 1 of a batch: get is none/,
+        /part 1 of a batch: get cannot be a part/,
         insert(0, 1, 1),
         part(1, 'get', 1, { keys: u32(1) }),
       )
@@ -142,12 +142,12 @@ for (const ioThreads of [0, 1]) {
       )
       await refused(
         'BAD_REQUEST',
-        /openVersion is none/,
+        /openVersion cannot be a part/,
         encodeFrame({ id: 0, op: 'openVersion', version: 1 }),
       )
       await refused(
         'BAD_REQUEST',
-        /batch is none/,
+        /batch cannot be a part/,
         encodeFrame({ id: 0, op: 'batch' }, { 0: { type: 'bytes', bytes: rows(1) } }),
       )
       await refused('BAD_REQUEST', /a frame of 0 bytes/, new Uint8Array(0))
@@ -163,7 +163,7 @@ for (const ioThreads of [0, 1]) {
       )
       await refused(
         'BAD_REQUEST',
-        /4 is no kind of condition/,
+        /4 is not a kind of condition/,
         part(0, 'expect', 1, { keys: u32(1), conditions: u8(4) }),
       )
       await refused('UNKNOWN_INDEX', /handle/, part(0, 'delete', 1, { keys: u32(1) }, { handle: 77 }))

@@ -77,7 +77,7 @@ def _encode_float(form: str, value: Any) -> bytes:
     # The sum of -0.0 and 0.0 is 0.0.
     encoded = struct.pack(form, float(value) + 0.0)
     if value != value:
-        raise ValueError("NaN is no part of a key")
+        raise ValueError("NaN is not part of a key")
     if encoded[0] & 0x80:
         return bytes(byte ^ 0xFF for byte in encoded)
     return bytes([encoded[0] ^ 0x80]) + encoded[1:]

@@ -88,7 +88,7 @@ def _parsed(payload: bytes) -> Any:
     try:
         return json.loads(payload) if payload else None
     except ValueError as error:
-        raise WarpdexError("INTERNAL", "a payload of kind json is no JSON") from error
+        raise WarpdexError("INTERNAL", "a payload of kind json is not JSON") from error
 
 
 def value_at(column: RowsColumn, i: int) -> Any:

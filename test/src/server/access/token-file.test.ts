@@ -38,8 +38,8 @@ t.test('what is wrong is said with the name of the file, and without a secret', 
     }
   }
   const one = (entry: object) => ({ tokens: [{ name: 'a', token: SECRET, admin: true, ...entry }] })
-  refused(`{"tokens": [{"token": "${SECRET}" oops`, /no JSON/)
-  refused(`${SECRET}`, /no JSON/)
+  refused(`{"tokens": [{"token": "${SECRET}" oops`, /not JSON/)
+  refused(`${SECRET}`, /not JSON/)
   refused([], /the file must be a JSON object/)
   refused({ tokens: [], users: [] }, /unknown "users"/)
   refused({ tokens: [] }, /list of at least one/)

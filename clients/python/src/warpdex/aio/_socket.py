@@ -88,5 +88,5 @@ def _explained(error: Exception, url: str, token: str | None) -> WarpdexError:
         return connection_lost(f"no connection to {url}: {error}; {advice}")
     if status is None and isinstance(error, (ValueError, websockets.exceptions.InvalidURI)):
         right = "ws://127.0.0.1:7070, or of a Unix socket ws+unix:/run/warpdex.sock"
-        return bad_request(f"{url!r} is no address of a server ({error}); one is {right}")
+        return bad_request(f"{url!r} is not an address of a server ({error}); one is {right}")
     return connection_lost(f"no connection to {url}: {error}")
