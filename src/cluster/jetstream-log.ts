@@ -133,7 +133,7 @@ export class JetStreamLog implements ReplicatedLog {
         if (number !== parts.length || !follows)
           throw new WarpdexError(
             'DAMAGED_FILE',
-            `an entry is missing from the log of the replica set behind position ${last}`,
+            `the log of the replica set lacks an entry behind position ${last}; empty the data directory, and the node comes back from a snapshot`,
           )
         if (number !== count) continue
         last = message.seq
@@ -144,6 +144,16 @@ export class JetStreamLog implements ReplicatedLog {
       stop.removeEventListener('abort', end)
       end()
     }
+  }
+
+  async size(): Promise<number> {
+    const { manager, stream } = this.#nats
+    return (await manager.streams.info(stream)).state.bytes
+  }
+
+  async trim(through: number): Promise<void> {
+    const { manager, stream, subject } = this.#nats
+    await manager.streams.purge(stream, { filter: subject, seq: through + 1 })
   }
 
   async close(): Promise<void> {

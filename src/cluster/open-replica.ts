@@ -1,3 +1,4 @@
+import { holdsStore } from '../../persistence/disk/data-directory.js'
 import { badRequest } from '../../protocol/errors.js'
 import type { Config } from '../config/settings.js'
 import type { Engine } from '../engine/engine.js'
@@ -5,6 +6,7 @@ import { JetStreamLog } from './jetstream-log.js'
 import { Lease } from './lease.js'
 import { openNats } from './nats.js'
 import { ReplicaNode } from './replica-node.js'
+import { ReplicaSnapshots, restoreNewest } from './replica-snapshots.js'
 
 /**
  * Has an engine take part in the replica set that a server's settings name.
@@ -31,10 +33,22 @@ export async function openReplica(
   const log = new JetStreamLog(nats)
   const ownership = new Lease(nats.bucket, address)
   try {
-    return await ReplicaNode.open({ engine, log, ownership, name, onWarning })
+    const { replicaSnapshots: folder } = config
+    const snapshots =
+      folder === '' ? undefined : new ReplicaSnapshots({ engine, log, folder, name, onWarning })
+    return await ReplicaNode.open({ engine, log, ownership, name, onWarning, snapshots })
   } catch (error) {
     await ownership.close()
     await log.close()
     throw error
   }
+}
+
+/** Brings the data directory of a node that has none back from the newest snapshot of its replica set. */
+export async function restoreReplica(
+  { replicaSet: name, replicaSnapshots: folder, directory }: Config,
+  onWarning: (message: string) => void,
+): Promise<void> {
+  if (name === '' || folder === '' || (await holdsStore(directory))) return
+  await restoreNewest({ folder, name, onWarning }, directory)
 }

@@ -20,6 +20,7 @@ interface WaitingSet {
 export class ReplicaLogWriter implements ReplicaLog {
   readonly #log: ReplicatedLog
   readonly #isOwner: () => boolean
+  readonly #onAppended: (bytes: number) => void
   /** Of the last entry. */
   #position: number
   #waiting: WaitingSet[] = []
@@ -34,11 +35,18 @@ export class ReplicaLogWriter implements ReplicaLog {
   /**
    * @param position of the last entry, which is this node's
    * @param isOwner whether the node owns the replica set at the moment
+   * @param onAppended told of the bytes of each entry
    */
-  constructor(log: ReplicatedLog, position: number, isOwner: () => boolean) {
+  constructor(
+    log: ReplicatedLog,
+    position: number,
+    isOwner: () => boolean,
+    onAppended: (bytes: number) => void,
+  ) {
     this.#log = log
     this.#position = position
     this.#isOwner = isOwner
+    this.#onAppended = onAppended
   }
 
   append(changes: ChangeSet): Promise<SetPosition> {
@@ -71,6 +79,7 @@ export class ReplicaLogWriter implements ReplicaLog {
         this.#position = await this.#log.append(entry, this.#position)
         for (const [set, { resolve }] of group.entries())
           resolve({ entry: this.#position, set, sets: group.length })
+        this.#onAppended(entry.byteLength)
       } catch (thrown) {
         const error = toWarpdexError(thrown)
         for (const { reject } of group) reject(error)

@@ -3,6 +3,7 @@ import { badRequest, toWarpdexError, WarpdexError } from '../../protocol/errors.
 import type { ReplicaRole } from '../../protocol/replica.js'
 import type { Engine } from '../engine/engine.js'
 import { ReplicaLogWriter } from './replica-log-writer.js'
+import type { ReplicaSnapshots } from './replica-snapshots.js'
 import type { ReplicatedLog } from './replicated-log.js'
 
 /** Whose turn it is to append to the log. */
@@ -26,6 +27,7 @@ interface ReplicaOptions {
   /** Of the replica set. */
   readonly name: string
   readonly onWarning: (message: string) => void
+  readonly snapshots?: ReplicaSnapshots | undefined
 }
 
 /** How long it waits after what it could not do. */
@@ -95,9 +97,15 @@ export class ReplicaNode {
     return this.#role === 'owner' && this.#options.ownership.isHeld
   }
 
+  /** Resolves when no snapshot is being taken. */
+  async settled(): Promise<void> {
+    await this.#options.snapshots?.settled()
+  }
+
   /** Makes nothing more of what others append. What it owns it goes on owning, for the writes that its engine still makes. */
   async stopFollowing(): Promise<void> {
     this.#closing.abort()
+    await this.settled()
     if (this.#role !== 'owner') await this.#running
   }
 
@@ -163,8 +171,10 @@ export class ReplicaNode {
 
   /** Appends what clients write, until it is not its turn any more. */
   async #own(position: number): Promise<void> {
-    const { engine, ownership, log, name } = this.#options
-    const writer = new ReplicaLogWriter(log, position, () => ownership.isHeld)
+    const { engine, ownership, log, name, snapshots } = this.#options
+    await snapshots?.begin()
+    const appended = (bytes: number) => snapshots?.appended(bytes, () => positionOf(engine))
+    const writer = new ReplicaLogWriter(log, position, () => ownership.isHeld, appended)
     this.#writer = writer
     if (this.#closing.signal.aborted) return
     engine.replica.shareBy(writer, name)

@@ -13,6 +13,10 @@ export interface ReplicatedLog {
    * @throws WarpdexError `DAMAGED_FILE` where one is missing
    */
   read(after: number, stop: AbortSignal): AsyncIterable<LogEntry>
+  /** Bytes of all entries that it has. */
+  size(): Promise<number>
+  /** Removes the entries up to a position. */
+  trim(through: number): Promise<void>
   close(): Promise<void>
 }
 

@@ -121,6 +121,10 @@ const settings = {
     isRight: (name) => /^[A-Za-z0-9_-]{0,64}$/.test(name),
   }),
   nats: text('NATS servers with the log of the replica set, as nats://HOST:4222,…', ''),
+  replicaSnapshots: text(
+    'Folder for snapshots of the replica set that all of its nodes see; without it its log keeps everything',
+    '',
+  ),
   natsCredentials: text('File with the credentials for the NATS servers', ''),
   natsMonitors: text(
     'HTTP addresses of their monitoring, as http://HOST:8222,…, by which is seen that they sync what they acknowledge',

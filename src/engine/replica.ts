@@ -62,6 +62,11 @@ export class Replica {
     this.#host.store.shareBy(log, replicaSet)
   }
 
+  /** Makes a backup of what is durable now, as `Store.backUp`. */
+  async backUp(path: string): Promise<void> {
+    await this.#host.store.backUp(path)
+  }
+
   /** Refuses all writes by `NOT_OWNER`. Resolves when none are under way. */
   stopSharing(): Promise<void> {
     return this.#host.store.stopSharing()

@@ -1,6 +1,6 @@
 import { SnapshotThread } from '../../persistence/snapshots/snapshot-thread.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { openReplica } from '../cluster/open-replica.js'
+import { openReplica, restoreReplica } from '../cluster/open-replica.js'
 import { ReplicaGate } from '../cluster/replica-gate.js'
 import type { ReplicaNode } from '../cluster/replica-node.js'
 import type { Config } from '../config/settings.js'
@@ -116,6 +116,7 @@ export class RunningServer {
     if (config.ioThreads > 0) this.#snapshotThread = new SnapshotThread(onWarning)
     const snapshotThread = this.#snapshotThread
     const own = { ...this.#options, onWarning, meter, snapshotThread }
+    await restoreReplica(config, onWarning)
     const engine = await Engine.open({ ...engineOptions(config), ...own })
     this.#engine = engine
     if (config.replicaSet !== '') this.#replica = await openReplica(engine, config, this.url, onWarning)

@@ -22,6 +22,10 @@ export class MemoryLog {
         return this.entries.length
       },
       read: (after, stop) => this.#read(after, stop),
+      size: async () => this.entries.reduce((sum, { byteLength }) => sum + byteLength, 0),
+      trim: async (through) => {
+        for (let i = 0; i < through; i++) delete this.entries[i]
+      },
       close: async () => {},
     }
   }
@@ -30,6 +34,8 @@ export class MemoryLog {
     for (let position = after + 1; !stop.aborted; ) {
       const bytes = this.entries[position - 1]
       if (bytes !== undefined) yield { position: position++, bytes }
+      else if (position <= this.entries.length)
+        throw new WarpdexError('DAMAGED_FILE', `there is no entry ${position} any more`)
       else
         await new Promise<void>((resolve) => {
           const wake = () => {

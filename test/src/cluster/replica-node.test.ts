@@ -1,8 +1,10 @@
+import { existsSync, readdirSync, truncateSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import type { RelationDefinition } from '../../../protocol/relation.js'
 import { packBatch } from '../../../protocol/relation-values.js'
 import { type IndexDefinition, WriteOp } from '../../../protocol/types.js'
 import { ReplicaNode } from '../../../src/cluster/replica-node.js'
+import { ReplicaSnapshots, restoreNewest } from '../../../src/cluster/replica-snapshots.js'
 import type { Engine } from '../../../src/engine/index.js'
 import { openSharedDevice } from '../../gpu/open-device.js'
 import { Random, seedOfRun } from '../../random.js'
@@ -35,26 +37,42 @@ class ReplicaSet {
   readonly ownership = new HandedOwnership()
   readonly nodes = new Map<string, Started>()
   readonly directories = new Map<string, string>()
+  readonly folder: string
+  readonly logBytes: number
   readonly #t: Test
 
-  constructor(t: Test) {
+  constructor(t: Test, logBytes = Number.POSITIVE_INFINITY) {
     this.#t = t
+    this.logBytes = logBytes
+    this.folder = `${t.testdirName}/snapshots`
   }
 
-  async start(name: string, face = this.log.face()): Promise<Started> {
-    const directory = this.directories.get(name) ?? `${this.#t.testdirName}/${name}`
-    this.directories.set(name, directory)
+  async start(node: string, face = this.log.face()): Promise<Started> {
+    const directory = this.directories.get(node) ?? `${this.#t.testdirName}/${node}`
+    this.directories.set(node, directory)
+    const { folder } = this
+    const name = 'main'
+    const onWarning = (message: string) => this.#t.comment(message)
+    if (!existsSync(directory)) await restoreNewest({ folder, name, onWarning }, directory)
     const engine = await openEngine(this.#t, { directory, openDevice: async () => device })
-    const node = await ReplicaNode.open({
+    const opened = await ReplicaNode.open({
       engine,
       log: face,
-      ownership: this.ownership.of(name),
-      name: 'main',
-      onWarning: (message) => this.#t.comment(message),
+      snapshots: new ReplicaSnapshots({
+        engine,
+        log: face,
+        folder,
+        name,
+        onWarning,
+        logBytes: this.logBytes,
+      }),
+      ownership: this.ownership.of(node),
+      name,
+      onWarning,
     })
-    this.#t.teardown(() => node.close())
-    const started = { engine, node }
-    this.nodes.set(name, started)
+    this.#t.teardown(() => opened.close())
+    const started = { engine, node: opened }
+    this.nodes.set(node, started)
     return started
   }
 
@@ -301,3 +319,27 @@ t.test(
     await t.rejects(ReplicaNode.open(options), { code: 'BAD_REQUEST', message: /are of no replica set/ })
   },
 )
+
+t.test('snapshots have the log begin later, and bring back a node that has nothing', async (t) => {
+  const set = new ReplicaSet(t, 10_000)
+  t.testdir({})
+  await set.start('a')
+  const owner = await set.give('a')
+  await create(owner)
+  while (set.log.entries.length < 5 || set.log.entries[0] !== undefined) {
+    await write(owner)
+    await set.nodes.get('a')!.node.settled()
+  }
+  t.equal(readdirSync(set.folder).length, 2, 'two are kept')
+  await set.start('b')
+  await write(owner)
+  await set.check(t, 'what the snapshot and the log have')
+
+  // One that is damaged is passed over.
+  const newest = readdirSync(set.folder).sort(
+    (one, other) => Number(other.split('-')[1]) - Number(one.split('-')[1]),
+  )[0]
+  truncateSync(`${set.folder}/${newest}/data.mdb`, 100)
+  await set.start('c')
+  await set.check(t, 'what the older snapshot and the log have')
+})
