@@ -1,13 +1,17 @@
 import type { DuckDBDataChunk } from '@duckdb/node-api'
-import { asBytes, type CutColumn } from '../../../protocol/columns.js'
+import type { CutColumn } from '../../../protocol/columns.js'
 import { badRequest } from '../../../protocol/errors.js'
 import type { ColumnDefinition } from '../../../protocol/relation.js'
 import { type ColumnValues, hasValue, type RelationBatch } from '../../../protocol/relation-batch.js'
+import { DistinctStrings } from './distinct-strings.js'
 import type { DuckDB } from './duckdb.js'
 import { duckType, valueBytes } from './file-types.js'
+import { byteOrder, inOrder } from './string-order.js'
+import { StringVector } from './string-vector.js'
 
-/** Rows of a batch: enough that a request's own cost does not count, few enough that reading and sending overlap. */
-const BATCH_ROWS = 131_072
+/** Rows of a batch, and bytes of their values: enough that a request's own cost does not count, few enough that reading and storing overlap. */
+const BATCH_ROWS = 2 ** 19
+const BATCH_BYTES = 8 * 2 ** 20
 /** Bytes of different strings that end a batch early. */
 const BATCH_STRING_BYTES = 16 * 2 ** 20
 
@@ -17,6 +21,7 @@ type Bindings = DuckDB['bindings']
 export class BatchBuilder {
   readonly #bindings: Bindings
   readonly #definitions: readonly ColumnDefinition[]
+  readonly #batchRows: number
   #columns: readonly ColumnBuilder[] = []
   /** Rows of the batches before. */
   #before = 0
@@ -26,14 +31,15 @@ export class BatchBuilder {
   constructor(bindings: Bindings, definitions: readonly ColumnDefinition[]) {
     this.#bindings = bindings
     this.#definitions = definitions
+    const width = definitions.reduce((sum, { type }) => sum + valueBytes(type), 0)
+    this.#batchRows = Math.min(BATCH_ROWS, Math.floor(BATCH_BYTES / width))
     this.#begin()
   }
 
   /** @returns a batch without these rows, where it is full @throws WarpdexError `BAD_REQUEST` for a value that is missing */
   add({ chunk, rowCount }: DuckDBDataChunk): RelationBatch | undefined {
-    const isFull =
-      this.#rows + rowCount > BATCH_ROWS ||
-      this.#columns.some(({ stringBytes }) => stringBytes > BATCH_STRING_BYTES)
+    const stringBytes = this.#columns.reduce((sum, column) => sum + column.stringBytes, 0)
+    const isFull = this.#rows + rowCount > this.#batchRows || stringBytes > BATCH_STRING_BYTES
     const full = isFull ? this.end() : undefined
     this.#columns.forEach((column, i) => {
       const hole = column.add(this.#bindings, this.#bindings.data_chunk_get_vector(chunk, i), rowCount)
@@ -59,22 +65,28 @@ export class BatchBuilder {
   #begin(): void {
     this.#before += this.#rows
     this.#rows = 0
-    this.#columns = this.#definitions.map((definition) => new ColumnBuilder(definition))
+    this.#columns = this.#definitions.map((definition) => new ColumnBuilder(definition, this.#batchRows))
   }
 }
 
 class ColumnBuilder {
   readonly #definition: ColumnDefinition
+  readonly #capacity: number
   readonly #values: Uint8Array
+  readonly #strings = new DistinctStrings()
   #validity: Uint8Array | undefined
   #rows = 0
-  /** Numbers of different strings as they come. Their keys are bytes as characters: such texts are in the order of bytes. */
-  readonly #numbers = new Map<string, number>()
-  stringBytes = 0
 
-  constructor(definition: ColumnDefinition) {
+  /** @param capacity rows that it may get */
+  constructor(definition: ColumnDefinition, capacity: number) {
     this.#definition = definition
-    this.#values = new Uint8Array(BATCH_ROWS * valueBytes(definition.type))
+    this.#capacity = capacity
+    this.#values = new Uint8Array(capacity * valueBytes(definition.type))
+  }
+
+  /** Bytes of its different strings. */
+  get stringBytes(): number {
+    return this.#strings.byteLength
   }
 
   /** @returns the first row without a value, counted from that of the batch, where each must have one */
@@ -91,7 +103,7 @@ class ColumnBuilder {
       if (hole !== undefined && !nullable) return hole
     }
     const width = valueBytes(type)
-    if (type === 'string') this.#addStrings(bindings, data, validity ?? undefined, first, rows)
+    if (type === 'string') this.#addStrings(new StringVector(bindings, data), validity ?? undefined, first)
     else if (bytes === width) this.#values.set(data, first * width)
     else for (let row = 0; row < rows; row++) this.#values[(first + row) * width] = data[row]
     return undefined
@@ -103,40 +115,16 @@ class ColumnBuilder {
     for (let row = 0; row < rows; row++) {
       if (hasValue(validity, row)) continue
       hole ??= first + row
-      this.#validity ??= new Uint8Array(BATCH_ROWS / 8).fill(0xff)
+      this.#validity ??= new Uint8Array(Math.ceil(this.#capacity / 8)).fill(0xff)
       this.#validity[(first + row) >> 3] &= ~(1 << ((first + row) & 7))
     }
     return hole
   }
 
-  /** A string's 16 bytes are its length, and up to 12 bytes of it, or four and the place of all. */
-  #addStrings(
-    bindings: Bindings,
-    data: Uint8Array,
-    validity: Uint8Array | undefined,
-    first: number,
-    rows: number,
-  ): void {
-    const buffer = data.buffer as ArrayBuffer
-    const cells = Buffer.from(buffer, data.byteOffset, data.byteLength)
-    const numbers = new Uint32Array(this.#values.buffer, first * 4, rows)
-    for (let row = 0; row < rows; row++) {
-      if (!hasValue(validity, row)) continue
-      const at = row * 16
-      const length = cells.readUInt32LE(at)
-      let text: string
-      if (length <= 12) text = cells.toString('latin1', at + 4, at + 4 + length)
-      else {
-        const far = bindings.get_data_from_pointer(buffer, data.byteOffset + at + 8, length)
-        text = Buffer.from(far.buffer, far.byteOffset, length).toString('latin1')
-      }
-      let number = this.#numbers.get(text)
-      if (number === undefined) {
-        number = this.#numbers.size
-        this.#numbers.set(text, number)
-        this.stringBytes += length
-      }
-      numbers[row] = number
+  #addStrings(vector: StringVector, validity: Uint8Array | undefined, first: number): void {
+    const numbers = new Uint32Array(this.#values.buffer, first * 4, vector.rows)
+    for (let row = 0; row < numbers.length; row++) {
+      if (hasValue(validity, row)) numbers[row] = vector.numberIn(this.#strings, row, validity)
     }
   }
 
@@ -150,16 +138,15 @@ class ColumnBuilder {
 
   /** Puts the different strings in order, and their new numbers into the rows. */
   #rank(): CutColumn {
-    const texts = [...this.#numbers.keys()].sort()
-    const ranks = new Uint32Array(Math.max(1, texts.length))
-    const offsets = new Uint32Array(texts.length + 1)
-    texts.forEach((text, rank) => {
-      ranks[this.#numbers.get(text) ?? 0] = rank
-      offsets[rank + 1] = offsets[rank] + text.length
+    const { column } = this.#strings
+    const order = byteOrder(column)
+    const ranks = new Uint32Array(Math.max(1, order.length))
+    order.forEach((number, rank) => {
+      ranks[number] = rank
     })
     const numbers = new Uint32Array(this.#values.buffer, 0, this.#rows)
     for (let row = 0; row < numbers.length; row++) numbers[row] = ranks[numbers[row]]
-    return { bytes: asBytes(Buffer.from(texts.join(''), 'latin1')), offsets }
+    return inOrder(column, order)
   }
 }
 

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { availableParallelism } from 'node:os'
 import { basename } from 'node:path'
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { badRequest, toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
@@ -11,6 +12,9 @@ export interface DuckDB {
   readonly bindings: typeof import('@duckdb/node-bindings')
 }
 
+/** Rows that a stream reads ahead, a thread: more than a thread reads of a file at a time. */
+const READ_AHEAD_MIB = 32
+
 /**
  * Opens an empty database.
  * @param directory where it keeps what does not fit into memory
@@ -22,6 +26,8 @@ export async function openDuckDB(directory?: string): Promise<DuckDB> {
   const connection = await (await DuckDBInstance.create(path)).connect()
   // Files are read in their order; progress is asked for.
   await connection.run('set preserve_insertion_order = true; set enable_progress_bar = true')
+  // Rows come in order, so that all but one thread of a stream can only read ahead.
+  await connection.run(`set streaming_buffer_size = '${availableParallelism() * READ_AHEAD_MIB}MiB'`)
   await connection.run('set enable_progress_bar_print = false; set progress_bar_time = 0')
   return { connection, bindings }
 }

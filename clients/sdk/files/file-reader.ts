@@ -1,4 +1,4 @@
-import { badRequest, type WarpdexError } from '../../../protocol/errors.js'
+import { badRequest, toWarpdexError, type WarpdexError } from '../../../protocol/errors.js'
 import type { ColumnDefinition } from '../../../protocol/relation.js'
 import type { RelationBatch } from '../../../protocol/relation-batch.js'
 import { BatchBuilder } from './batch-builder.js'
@@ -38,18 +38,13 @@ export class FileReader {
 
   /**
    * Opens a file, and finds the types that hold all of its values.
+   * @param given columns whose types are known: of CSV that has no others only the first lines are looked at
    * @throws WarpdexError `BAD_REQUEST` where it cannot be read, or DuckDB is not installed
    */
-  static async open(file: TableFile): Promise<FileReader> {
+  static async open(file: TableFile, given: readonly ColumnDefinition[] = []): Promise<FileReader> {
     const duckdb = await openDuckDB()
     try {
-      const scan = scanOf(file)
-      const { connection } = duckdb
-      const reader = await connection.runAndReadAll(
-        `select column_name, column_type from (describe select * from ${scan})`,
-      )
-      const found = reader.getRows().map(([name, sql]) => ({ name: String(name), sql: String(sql) }))
-      return new FileReader(duckdb, file, found)
+      return new FileReader(duckdb, file, await findColumns(duckdb, file, given))
     } catch (error) {
       const reason = isCsv(file.format) ? await badLine(duckdb, file) : undefined
       duckdb.connection.closeSync()
@@ -85,7 +80,7 @@ export class FileReader {
         if (full !== undefined) yield full
       }
     } catch (error) {
-      throw fileError(this.#file.path, error)
+      throw fileError(this.#file.path, (await this.#unreadLine(columns, error)) ?? error)
     }
     const last = builder.end()
     if (last.rows > 0) yield last
@@ -108,13 +103,8 @@ export class FileReader {
   }
 
   #select(columns: readonly ColumnDefinition[], skipBad: boolean): string {
-    const typed = this.#found.map(({ name, sql }) => {
-      const column = columns.find((wanted) => wanted.name === name)
-      return {
-        name,
-        sql: this.#file.format === 'parquet' || column === undefined ? sql : readType(column.type, sql),
-      }
-    })
+    const isText = this.#file.format !== 'parquet'
+    const typed = this.#typed(columns, ({ type }, sql) => (isText ? readType(type, sql, skipBad) : sql))
     const list = columns.map(({ name, type, nullable }) => {
       const found = typed.find((column) => column.name === name)
       // An empty cell of CSV is an empty text where it cannot be a missing one.
@@ -122,9 +112,55 @@ export class FileReader {
       const own = identifier(name)
       return converted(empty ? `coalesce(${own}, '')` : own, name, type, found?.sql ?? duckType(type).sql)
     })
-    const from = scanOf(this.#file, { typed, skipBad })
-    return `select ${list.join(', ')} from ${from}`
+    return `select ${list.join(', ')} from ${scanOf(this.#file, { typed, skipBad })}`
   }
+
+  /** The columns of the file, those that are wanted of other types. */
+  #typed(
+    columns: readonly ColumnDefinition[],
+    typeOf: (column: ColumnDefinition, found: string) => string,
+  ): readonly FoundColumn[] {
+    return this.#found.map(({ name, sql }) => {
+      const column = columns.find((wanted) => wanted.name === name)
+      return { name, sql: column === undefined ? sql : typeOf(column, sql) }
+    })
+  }
+
+  /** A text that is no number is found behind where lines are known: its line is looked for by reading numbers at once. */
+  async #unreadLine(columns: readonly ColumnDefinition[], error: unknown): Promise<unknown> {
+    const { message } = toWarpdexError(error)
+    if (!isCsv(this.#file.format) || !message.startsWith('Conversion Error: Could not')) return undefined
+    const typed = this.#typed(columns, ({ type }) => duckType(type).sql)
+    const list = columns.map(({ name }) => `count(${identifier(name)})`).join(', ')
+    return failureOf(this.#duckdb, `select ${list} from ${scanOf(this.#file, { typed, skipBad: false })}`)
+  }
+}
+
+async function findColumns(
+  { connection }: DuckDB,
+  file: TableFile,
+  given: readonly ColumnDefinition[],
+): Promise<readonly FoundColumn[]> {
+  const describe = async (scan: string) => {
+    const sql = `select column_name, column_type from (describe select * from ${scan})`
+    const rows = (await connection.runAndReadAll(sql)).getRows()
+    return rows.map(([name, type]) => ({ name: String(name), sql: String(type) }))
+  }
+  if (!isCsv(file.format) || given.length === 0) return describe(scanOf(file))
+  const first = await describe(scanOf(file, 'first lines'))
+  const isKnown = first.every(({ name }) => given.some((column) => column.name === name))
+  if (!isKnown) return describe(scanOf(file))
+  // What the first lines have, others may not; but a column of true and false has no numbers.
+  return first.map(({ name, sql }) => ({ name, sql: sql === 'BOOLEAN' ? sql : 'VARCHAR' }))
+}
+
+async function failureOf({ connection }: DuckDB, sql: string): Promise<unknown> {
+  try {
+    await connection.run(sql)
+  } catch (error) {
+    return error
+  }
+  return undefined
 }
 
 function isCsv(format: TableFormat): boolean {
@@ -136,37 +172,41 @@ function separatorOf({ format, separator }: TableFile): string {
 }
 
 /** Where DuckDB cannot make out columns it names no line; it does where it is told of them. */
-async function badLine({ connection }: DuckDB, file: TableFile): Promise<unknown> {
+async function badLine(duckdb: DuckDB, file: TableFile): Promise<unknown> {
   const lines = `read_csv(${literal(file.path)}, auto_detect = false, header = false, delim = '\u0001', quote = '', columns = {'line': 'VARCHAR'})`
   try {
-    const [row] = (await connection.runAndReadAll(`select line from ${lines} limit 1`)).getRows()
+    const [row] = (await duckdb.connection.runAndReadAll(`select line from ${lines} limit 1`)).getRows()
     const heads = String(row?.[0]).split(separatorOf(file))
     const typed = heads.map((_, i) => ({ name: `column ${i + 1}`, sql: 'VARCHAR' }))
-    await connection.run(`select count(*) from ${scanOf(file, { typed, skipBad: false })}`)
+    return failureOf(duckdb, `select count(*) from ${scanOf(file, { typed, skipBad: false })}`)
   } catch (error) {
     return error
   }
-  return undefined
 }
 
-/** A file as a table of DuckDB; without types all of it is looked at to find them. */
+/** A file as a table of DuckDB; without types all of it is looked at to find them, or what it begins with. */
 function scanOf(
   table: TableFile,
-  known?: { readonly typed: readonly FoundColumn[]; readonly skipBad: boolean },
+  known:
+    | 'all lines'
+    | 'first lines'
+    | { readonly typed: readonly FoundColumn[]; readonly skipBad: boolean } = 'all lines',
 ): string {
   const { format } = table
   const file = literal(table.path)
   if (format === 'parquet') return `read_parquet(${file})`
-  const columns = known?.typed.map(({ name, sql }) => `${literal(name)}: ${literal(sql)}`).join(', ')
+  const isTyped = typeof known === 'object'
+  const columns = isTyped
+    ? known.typed.map(({ name, sql }) => `${literal(name)}: ${literal(sql)}`).join(', ')
+    : ''
+  const sample = known === 'all lines' ? 'sample_size = -1' : 'sample_size = 20480'
   if (format === 'ndjson') {
-    const types = columns === undefined ? 'sample_size = -1' : `columns = {${columns}}`
-    return `read_json(${file}, format = 'newline_delimited', ${types})`
+    return `read_json(${file}, format = 'newline_delimited', ${isTyped ? `columns = {${columns}}` : sample})`
   }
   const separator = `delim = ${literal(separatorOf(table))}`
   // What is wrong with a line is told when it is read, by its number.
-  const types =
-    columns === undefined
-      ? 'sample_size = -1, ignore_errors = true'
-      : `auto_detect = false, columns = {${columns}}, store_rejects = ${known?.skipBad ?? false}`
+  const types = isTyped
+    ? `auto_detect = false, columns = {${columns}}, store_rejects = ${known.skipBad}`
+    : `${sample}, ignore_errors = true`
   return `read_csv(${file}, ${separator}, ${DIALECT}, ${types})`
 }

@@ -83,19 +83,42 @@ export function fileType(sql: string): FileType {
 const WHOLE = /^U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?$/
 
 /**
- * As what a column of a text file is read, of which DuckDB has found the type: never rounded to a whole number, nor a number past the range of
- * FLOAT to infinity.
+ * As what a column of a text file is read, of which DuckDB has found the type: never rounded to a whole number or to fewer digits, nor a number
+ * past the range of FLOAT to infinity.
+ * @param isExact whether what is no number has to be found where it is read; it takes twenty times as long
  */
-export function readType(type: ColumnType, found: string): string {
+export function readType(type: ColumnType, found: string, isExact: boolean): string {
   const { sql } = duckType(type)
   if (found === 'BOOLEAN' && type !== 'string') return found
   if (sql === 'FLOAT') return 'DOUBLE'
-  if (sql.startsWith('DECIMAL')) return 'DECIMAL(38,18)'
-  return WHOLE.test(sql) && !WHOLE.test(found) ? 'DECIMAL(38,18)' : sql
+  if (!isNumber(sql) || (WHOLE.test(sql) && WHOLE.test(found))) return sql
+  return isExact ? EXACT : 'VARCHAR'
 }
 
 /** An expression of DuckDB that has a column's values as the type holds them, or is an error that says which it does not hold. */
 export function converted(expression: string, name: string, type: ColumnType, found: string): string {
+  if (found !== 'VARCHAR') return convertedNumber(expression, name, type, found)
+  const { sql } = duckType(type)
+  if (!isNumber(sql)) return convertedNumber(expression, name, type, found)
+  // Few texts have digits that could be lost: only they are read as numbers that hold all.
+  const exact = convertedNumber(`cast(${expression} as ${EXACT})`, name, type, EXACT)
+  const shape = decimalShape(type)
+  const own = shape === undefined ? sql : `DECIMAL(${shape.precision},${shape.scale})`
+  const point = `instr(${expression}, '.')`
+  const hasMoreDigits =
+    shape === undefined ? `${point} > 0` : `${point} between 1 and strlen(${expression}) - ${shape.scale + 1}`
+  const isRisky = `${hasMoreDigits} or contains(${expression}, 'e') or contains(${expression}, 'E')`
+  return `if(${isRisky}, ${exact}, cast(cast(${expression} as ${own}) as ${sql}))`
+}
+
+/** A type that holds more digits than any column. */
+const EXACT = 'DECIMAL(38,18)'
+
+function isNumber(sql: string): boolean {
+  return WHOLE.test(sql) || sql.startsWith('DECIMAL')
+}
+
+function convertedNumber(expression: string, name: string, type: ColumnType, found: string): string {
   const { sql } = duckType(type)
   const shape = decimalShape(type)
   if (shape !== undefined) {

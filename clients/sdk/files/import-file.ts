@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { badRequest, type ErrorCode, toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import { isName } from '../../../protocol/names.js'
-import type { ColumnDefinition } from '../../../protocol/relation.js'
+import type { ColumnDefinition, RelationInfo } from '../../../protocol/relation.js'
 import type { AppendedRows } from '../../../protocol/relation-batch.js'
 import { arrowDefinition, loadArrow } from '../arrow.js'
 import type { Client } from '../client.js'
@@ -88,7 +88,9 @@ class Load {
     const facts = await stat(this.#path).catch(() => undefined)
     if (facts?.size === 0) throw badRequest(`${this.#path} is empty`)
     this.#size = facts?.size ?? 0
-    const reader = await FileReader.open({ path: this.#path, format })
+    // Where bad lines are passed over, each has to be found where it is read, as what the file has.
+    const given = onBadLine === undefined ? await this.#givenColumns() : []
+    const reader = await FileReader.open({ path: this.#path, format }, given)
     const onAbort = () => reader.interrupt()
     signal?.addEventListener('abort', onAbort)
     try {
@@ -130,12 +132,21 @@ class Load {
     await this.settled()
   }
 
+  /** The columns whose types are not to be inferred. */
+  async #givenColumns(): Promise<readonly ColumnDefinition[]> {
+    return (await this.#existing())?.columns ?? this.#options.columns ?? []
+  }
+
+  async #existing(): Promise<RelationInfo | undefined> {
+    return (await this.#client.listRelations()).find(({ name }) => name === this.#options.relation)
+  }
+
   /** The relation, made if it is not there, unless the file has what it would lose. */
   async #provide(
     found: readonly (ColumnDefinition & { readonly found?: string; readonly loses?: string })[],
   ): Promise<{ readonly relation: Relation; readonly columns: readonly ColumnDefinition[] }> {
     const { relation: name, columns: wanted = [] } = this.#options
-    const existing = (await this.#client.listRelations()).find((relation) => relation.name === name)
+    const existing = await this.#existing()
     const chosen = existing?.columns ?? wanted
     const others = found.filter((column) => chosen.every((own) => own.name !== column.name))
     const [foreign] = existing === undefined ? [] : others
