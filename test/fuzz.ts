@@ -69,9 +69,11 @@ async function runEngineProgram(random: Random): Promise<number> {
   const deviceMemory = random.pick([undefined, LITTLE_MEMORY])
   // Models in the place of structures make ten times as many steps.
   const structures = random.chance(0.5) ? modelStructures : undefined
-  const options = { directory, openDevice, isCut, deviceMemory, structures }
+  const isReplicated = random.chance(0.5)
+  const options = { directory, openDevice, isCut, deviceMemory, structures, isReplicated }
   const checks = await runEngine(random, options, steps)
   rmSync(directory, { recursive: true })
+  rmSync(`${directory}-follower`, { recursive: true, force: true })
   return checks
 }
 

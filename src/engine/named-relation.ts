@@ -241,9 +241,9 @@ export class Relation extends NamedStructure<
   async #leaveWith(
     [index, ...others]: readonly Index[],
     ids: readonly number[],
-    leave = () => this.host.store.drop(...ids),
+    leave?: () => Promise<void>,
   ): Promise<void> {
-    if (index === undefined) return leave()
+    if (index === undefined) return leave === undefined ? this.host.store.drop(...ids) : leave()
     await index.drop((id) => this.#leaveWith(others, [...ids, id], leave))
     this.#indexes.delete(index)
   }

@@ -13,6 +13,7 @@ async function run(
   programs: number,
   steps: number,
   structures: StructureFactory | undefined,
+  isReplicated = false,
 ): Promise<void> {
   t.comment(`TEST_SEED=${seed}`)
   const directory = t.testdir()
@@ -23,6 +24,7 @@ async function run(
       structures,
       openDevice: () => Device.open('software'),
       isCut: false,
+      isReplicated,
       onWarning: (message: string) => t.comment(message),
     }
     checks += await runEngine(new Random(seed + program), options, steps)
@@ -32,5 +34,7 @@ async function run(
 }
 
 t.test('random programs against an engine over models', (t) => run(t, 2, 250, modelStructures))
+
+t.test('a replica that follows them has what they have', (t) => run(t, 1, 250, modelStructures, true))
 
 t.test('and over structures on the device', (t) => run(t, 1, 40, undefined))

@@ -22,6 +22,10 @@ export async function runEngine(random: Random, options: WorldOptions, steps: nu
       await run(world)
     }
     await world.checkAll()
+    if (options.isReplicated === true) {
+      await world.goOnWithFollower()
+      await world.checkAll()
+    }
   } catch (error) {
     throw new Error(`the last steps were: ${world.notes.join(', ')}`, { cause: error })
   } finally {

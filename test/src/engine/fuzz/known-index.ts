@@ -29,18 +29,20 @@ export interface Room {
   readonly isCut: boolean
   /** Bytes of device memory; unlimited without it. */
   readonly deviceMemory?: number | undefined
+  /** Whether the engine owns a replica set, which has no entries that expire. */
+  readonly isReplicated?: boolean | undefined
 }
 
 /** A definition at random of what has room. */
 export function randomDefinition(
   random: Random,
   name: string,
-  { isCut, deviceMemory }: Room,
+  { isCut, deviceMemory, isReplicated }: Room,
 ): IndexDefinition {
   const payloadKind = random.pick(['u32', 'u64', 'bytes', 'bytes', 'fixed(7)', 'fixed(64)'] as const)
   const keyType = random.pick(KEY_TYPES)
   const { structure = 'prefix', ...layout } = randomLayout(random)
-  const ttl = random.chance(0.5) ? { ttl: random.pick([0, 5, 40]) } : {}
+  const ttl = random.chance(0.5) && isReplicated !== true ? { ttl: random.pick([0, 5, 40]) } : {}
   // One key's payloads must fit into a shard, and so must a few keys of full trees.
   if (isCut) return { name, keyType, payloadKind, unique: true, structure, ...ttl }
   const unique = random.chance(0.4)

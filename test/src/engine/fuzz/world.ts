@@ -1,12 +1,14 @@
 import type { Device } from '../../../../gpu/device/device.js'
 import type { ReadColumns, ReadOp, ReadRequest } from '../../../../gpu/index-structure.js'
 import { WarpdexError } from '../../../../protocol/errors.js'
+import { ReplicaNode } from '../../../../src/cluster/replica-node.js'
 import { Engine, type EngineOptions } from '../../../../src/engine/index.js'
 import type { OpenVersion, VersionId } from '../../../../src/engine/read-versions.js'
 import { expectEqual } from '../../../differential.js'
 import { readBack } from '../../../gpu/relational/stored/read-back.js'
 import { OrderedModel } from '../../../ordered-model.js'
 import type { Random } from '../../../random.js'
+import { HandedOwnership, MemoryLog } from '../../cluster/memory-log.js'
 import { HandClock } from '../hand-clock.js'
 import { ColumnKeySpace } from './column-keys.js'
 import { KnownIndex, type Room, randomDefinition } from './known-index.js'
@@ -34,6 +36,8 @@ export type WorldOptions = Room &
   }
 
 const CLIENT = 'fuzz'
+/** Name of the node that takes writes. */
+const OWNER = 'owner'
 const SNAPSHOT_LOG_BYTES = 8192
 /** Writes that are sent again at random. */
 const REMEMBERED = 40
@@ -49,6 +53,8 @@ export class World {
   readonly versions = new Map<number, KnownVersion>()
   readonly sent: SentWrite[] = []
   readonly #options: WorldOptions
+  readonly #log = new MemoryLog()
+  readonly #ownership = new HandedOwnership()
   #engine!: Engine
   #device!: Device
   #underWay: Promise<unknown>[] = []
@@ -80,8 +86,22 @@ export class World {
   }
 
   async openEngine(): Promise<void> {
+    await this.#open(this.#options.directory, OWNER)
+  }
+
+  /** Goes on with an engine that has followed this one, from a directory of its own. */
+  async goOnWithFollower(): Promise<void> {
+    await this.settle()
+    await this.#engine.close()
+    await this.#open(`${this.#options.directory}-follower`, 'follower')
+    // It has none.
+    this.versions.clear()
+  }
+
+  async #open(directory: string, node: string): Promise<void> {
     this.#engine = await Engine.open({
       ...this.#options,
+      directory,
       clock: this.clock,
       snapshotLogBytes: SNAPSHOT_LOG_BYTES,
       // All of the log, so that feeds go on whenever they are looked at.
@@ -91,8 +111,30 @@ export class World {
         return this.#device
       },
     })
+    if (this.#options.isReplicated === true) await this.#replicate(node)
     for (const [name, known] of this.indexes) known.index = this.#engine.index(name)
     for (const [name, known] of this.relations) known.relation = this.#engine.relation(name)
+  }
+
+  /** Makes the engine a node of the replica set, which has what is in the log before this resolves. */
+  async #replicate(node: string): Promise<void> {
+    const engine = this.#engine
+    const opened = await ReplicaNode.open({
+      engine,
+      log: this.#log.face(),
+      ownership: this.#ownership.of(node),
+      name: 'fuzz',
+      onWarning: this.#options.onWarning ?? (() => {}),
+    })
+    const close = engine.close.bind(engine)
+    engine.close = async () => {
+      await opened.stopFollowing()
+      await close()
+      await opened.close()
+    }
+    this.#ownership.give(OWNER)
+    const isThere = () => (node === OWNER ? opened.isOwner : opened.position === this.#log.entries.length)
+    while (!isThere()) await new Promise((resolve) => setTimeout(resolve, 1))
   }
 
   /** Lets time pass, in which entries expire. Nothing may be under way. */
