@@ -58,6 +58,8 @@ function reach(path, files, manifest) {
       text = text.replaceAll(`'${fileName}'`, `'${CLIENT}'`)
     else reach(target, files, manifest)
   }
+  // Compilers before TypeScript 5.7 know one kind of Uint8Array.
+  if (declares) text = text.replaceAll('Uint8Array<ArrayBuffer>', 'Uint8Array')
   files.set(path, text)
 }
 

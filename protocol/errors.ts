@@ -29,7 +29,8 @@ export const ERROR_CODES = [
 
 export type ErrorCode = (typeof ERROR_CODES)[number]
 
-interface WarpdexErrorOptions extends ErrorOptions {
+/** What an error says beside its code and message. */
+export interface WarpdexErrorOptions extends ErrorOptions {
   readonly item?: number | undefined
   readonly owner?: string | undefined
 }

@@ -1,3 +1,4 @@
+import type { AbortSignalLike } from './abort-signal.js'
 import { asBytes, type Column, countOf, joinColumns } from './columns.js'
 import { toWarpdexError, WarpdexError } from './errors.js'
 import { BY_TTL } from './expiry.js'
@@ -48,7 +49,7 @@ export interface LoadTask<Part> {
   /** Told of all that is stored so far, after each part. What it throws ends the load. */
   readonly onProgress?: ((stored: LoadResult) => void) | undefined
   /** Aborting it ends the load with `CANCELLED`, once what is under way is done. */
-  readonly signal?: AbortSignal | undefined
+  readonly signal?: AbortSignalLike | undefined
 }
 
 /**

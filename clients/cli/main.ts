@@ -50,7 +50,9 @@ function clearer(message: string): string {
     return came === undefined ? oneLine(message) : `too few arguments: ${came} of at least ${least}`
   }
   const near = /^Did you mean (.*)\?$/.exec(message.trim())?.[1]
-  return `there is no command "${command}"${near === undefined ? '' : `; did you mean "${near}"?`}`
+  // yargs goes by the number of letters that differ, and takes "foo" for "drop".
+  const isNear = near?.[0] === command[0]
+  return `there is no command "${command}"${isNear ? `; did you mean "${near}"?` : ''}`
 }
 
 await runProgram({

@@ -25,13 +25,13 @@ export interface Program {
   readonly clearer?: (message: string) => string
 }
 
-/** Runs a program with the arguments of this process. What it fails with is a line on standard error, and exit code 2. */
+/** Runs a program with the arguments of this process. What it fails with is said on standard error, with exit code 2. */
 export async function runProgram(program: Program): Promise<void> {
   process.title = program.title
   const report = (thrown: unknown) => {
     const { code, message } = toWarpdexError(thrown)
     // That a request is wrong says no more than the message; other codes tell programs and people what to do.
-    const text = code === 'BAD_REQUEST' ? oneLine(message) : `${code}: ${oneLine(message)}`
+    const text = code === 'BAD_REQUEST' ? shown(message) : `${code}: ${shown(message)}`
     process.stderr.write(`${styled('red', `${program.name}:`, process.stderr)} ${text}\n`)
     process.exitCode = ExitCode.error
   }
@@ -75,9 +75,15 @@ function settled(cli: Argv, { name, clearer = oneLine }: Program): Argv {
   )
 }
 
-/** A message in one line. */
-export function oneLine(message: string): string {
+/** A message in its lines: those of SQL show the place of a fault. */
+function shown(message: string): string {
   return unguarded(message)
     .trim()
-    .replaceAll(/\s*\n\s*/g, ' ')
+    .replaceAll(/\n(\s*\n)+/g, '\n')
+}
+
+/** What yargs found wrong, in one line. */
+export function oneLine(message: string): string {
+  const [, given, needed] = /^Missing dependent arguments:\s+(\S+) -> (\S+)\s*$/.exec(message) ?? []
+  return given === undefined ? message.trim().replaceAll(/\s*\n\s*/g, ' ') : `--${given} needs --${needed}`
 }

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { badRequest, toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import type { Client, Index } from '../sdk/index.js'
+import { systemReason } from './system-error.js'
 
 /** Where a server listens that was started without any settings. */
 export const DEFAULT_URL = 'ws://127.0.0.1:7070'
@@ -72,13 +73,13 @@ function readCertificates(path: string): Buffer {
   try {
     return readFileSync(path)
   } catch (thrown) {
-    throw badRequest(`--ca ${path} cannot be read: ${toWarpdexError(thrown).message}`)
+    throw badRequest(`--ca ${path} cannot be read: ${systemReason(thrown)}`)
   }
 }
 
 function adviceFor(message: string): string {
   if (message.includes('HTTP 503')) return 'try again'
-  if (message.includes('wss://')) return 'give it with --url'
+  if (message.includes('begins with wss://')) return 'give it with --url'
   if (message.includes('--ca FILE')) return 'or set WARPDEX_CA'
   return 'start a server with "warpdex serve", or name another with --url'
 }

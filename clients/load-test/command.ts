@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { badRequest } from '../../protocol/errors.js'
 import { quotedText } from '../../protocol/shown.js'
@@ -7,9 +7,11 @@ import { command, flag, type Given, text } from '../cli/command.js'
 import { ExitCode } from '../cli/exit-code.js'
 import { untilSignal } from '../cli/interrupt.js'
 import { grouped, printLines } from '../cli/output.js'
+import { writeOutputFile } from '../cli/output-file.js'
 import { packageVersion } from '../cli/package-version.js'
 import { showProgress } from '../cli/progress.js'
 import { CLIENT_OPTIONS, DEFAULT_URL } from '../cli/session.js'
+import { systemReason } from '../cli/system-error.js'
 import { ARRIVALS } from './arrivals.js'
 import { DISTRIBUTIONS } from './distributions.js'
 import { KEY_TYPES } from './key-space.js'
@@ -93,10 +95,10 @@ export const add = command({
     )
     const { reportLines } = await import('./text-report.js')
     await printLines(reportLines(report))
-    if (given.json !== undefined) write(given.json, `${JSON.stringify(report, null, 2)}\n`)
+    if (given.json !== undefined) await write(given.json, `${JSON.stringify(report, null, 2)}\n`)
     if (given.html !== undefined) {
       const { htmlReport } = await import('./html-report.js')
-      write(given.html, htmlReport(report))
+      await write(given.html, htmlReport(report))
     }
     const { hasFailed } = await import('./report.js')
     if (hasFailed(report)) process.exitCode = ExitCode.miss
@@ -154,14 +156,12 @@ function amount(name: string, text: string | undefined): number | undefined {
   return Number(digits) * FACTORS[unit]
 }
 
-function write(path: string, text: string): void {
-  try {
-    mkdirSync(dirname(path), { recursive: true })
-    writeFileSync(path, text)
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    throw badRequest(`the report cannot be written to ${path}: ${reason}`, { cause })
-  }
+/** Writes a report, in a folder that need not be there. */
+async function write(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true }).catch((cause) => {
+    throw badRequest(`${dirname(path)} cannot be made: ${systemReason(cause)}`, { cause })
+  })
+  await writeOutputFile(path, [text])
 }
 
 /** Says how far the test is: a bar on a terminal, else a line every few seconds. */

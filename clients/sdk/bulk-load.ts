@@ -1,3 +1,4 @@
+import type { AbortSignalLike } from '../../protocol/abort-signal.js'
 import { asBytes, type Column, countOf } from '../../protocol/columns.js'
 import { badRequest, toWarpdexError, type WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
@@ -41,7 +42,7 @@ export interface LoadOptions extends CallOptions {
   /** Milliseconds for each part of the load, a few megabytes, from sending it to its being durable. */
   readonly deadline?: number | undefined
   /** Aborting it ends the load with `CANCELLED`, once the parts that are under way are stored. */
-  readonly signal?: AbortSignal | undefined
+  readonly signal?: AbortSignalLike | undefined
 }
 
 export const LOAD_OPTIONS: Kinds<LoadOptions> = {

@@ -1,3 +1,4 @@
+import type { AbortSignalLike } from '../../protocol/abort-signal.js'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import { shown, titleOf } from '../../protocol/shown.js'
 
@@ -75,7 +76,7 @@ export interface CallOptions {
   /** Milliseconds after which the call fails with `DEADLINE_EXCEEDED`; none by default. */
   readonly deadline?: number | undefined
   /** Aborting it makes the call fail with `CANCELLED`. */
-  readonly signal?: AbortSignal | undefined
+  readonly signal?: AbortSignalLike | undefined
 }
 
 /** What can be aborted, also of another realm. */
@@ -97,7 +98,7 @@ export const LONGEST_TIMEOUT = 2 ** 31 - 1
 /** When a call ends at the latest: at a time (of `performance.now()`), or by a signal. */
 export interface Bounds {
   readonly until: number
-  readonly signal: AbortSignal | undefined
+  readonly signal: AbortSignalLike | undefined
 }
 
 /** Of a call that waits for as long as it takes. */

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import type { Sections } from '../../protocol/frame.js'
 import type { QueryExplanation } from '../../protocol/query/explanation.js'

@@ -1,6 +1,7 @@
+export type { AbortSignalLike } from '../../protocol/abort-signal.js'
 export { type ColumnType, type DecimalType, PLAIN_TYPES } from '../../protocol/column-types.js'
 export type { CutColumn, KeyArray, KeyArrays } from '../../protocol/columns.js'
-export { type ErrorCode, WarpdexError } from '../../protocol/errors.js'
+export { type ErrorCode, WarpdexError, type WarpdexErrorOptions } from '../../protocol/errors.js'
 export type { ExpiryFigures } from '../../protocol/expiry.js'
 export { LIMITS } from '../../protocol/limits.js'
 export { type LoadCounts, LoadError, type LoadResult } from '../../protocol/load.js'

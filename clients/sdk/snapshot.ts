@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 import { badRequest } from '../../protocol/errors.js'
 import { CALL_OPTIONS, type CallOptions, type Kind, type Kinds, NUMBER } from './call-options.js'
 import type { Connection } from './connection.js'

@@ -54,15 +54,9 @@ function bytesOf(folder: string): number {
   }, 0)
 }
 
-/** What a compiler finds wrong in a program that uses all packages, and in their declarations. */
-function findings(
-  folder: string,
-  module: ts.ModuleKind,
-  moduleResolution: ts.ModuleResolutionKind,
-): string[] {
-  const program = ts.createProgram([join(folder, 'uses.ts')], {
-    module,
-    moduleResolution,
+/** What a compiler finds wrong in a program, and in the declarations of packages that it uses. */
+function findings(program: string, options: ts.CompilerOptions): string[] {
+  const found = ts.createProgram([program], {
     strict: true,
     noEmit: true,
     skipLibCheck: false,
@@ -72,8 +66,9 @@ function findings(
     lib: ['lib.esnext.d.ts', 'lib.dom.d.ts'],
     types: ['node'],
     typeRoots: [join(ROOT, 'node_modules/@types')],
+    ...options,
   })
-  return ts.getPreEmitDiagnostics(program).map(({ file, messageText }) => {
+  return ts.getPreEmitDiagnostics(found).map(({ file, messageText }) => {
     return `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`
   })
 }
@@ -87,6 +82,14 @@ export const client: Promise<Client> = connect('ws://127.0.0.1:7070')
 export const other = connectToo('ws://127.0.0.1:7070')
 export const level = new WarpdexLevel('ws://127.0.0.1:7070', 'people', { valueEncoding: 'json' })
 export const open = (options: EngineOptions): Promise<Engine> => Engine.open(options)
+`
+
+const USES_CLIENT = `
+import { connect } from '@warpdex/client'
+const client = await connect('ws://127.0.0.1:7070')
+const prices = await client.createIndex({ name: 'prices', keyType: 'u64', payloadKind: 'u32', unique: true })
+export const found: boolean = (await prices.getMany([1n])).has(0)
+await client.close()
 `
 
 execFileSync(process.execPath, ['pack.mjs'], { cwd: ROOT, stdio: ['ignore', 'ignore', 'pipe'] })
@@ -121,7 +124,10 @@ t.test('packages have provenance, and nothing of tests and benchmarks', async (t
 t.test('packages that are installed in an empty folder', async (t) => {
   const folder = temporaryDirectory(t)
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
-  writeFileSync(join(folder, 'uses.ts'), USES)
+  const uses = join(folder, 'uses.ts')
+  writeFileSync(uses, USES)
+  const usesClient = join(folder, 'uses-client.ts')
+  writeFileSync(usesClient, USES_CLIENT)
   cpSync(join(ROOT, 'test/packages/smoke.mjs'), join(folder, 'smoke.mjs'))
   if (!npm(t, folder, ['install', ...NAMES.map(tarball)])) return
 
@@ -137,9 +143,14 @@ t.test('packages that are installed in an empty folder', async (t) => {
 
   t.test('have types that compile, whatever resolves modules', async (t) => {
     const { ModuleKind: module, ModuleResolutionKind: by } = ts
-    t.same(findings(folder, module.Node16, by.Node16), [])
-    t.same(findings(folder, module.NodeNext, by.NodeNext), [])
-    t.same(findings(folder, module.ESNext, by.Bundler), [])
+    t.same(findings(uses, { module: module.Node16, moduleResolution: by.Node16 }), [])
+    t.same(findings(uses, { module: module.NodeNext, moduleResolution: by.NodeNext }), [])
+    t.same(findings(uses, { module: module.ESNext, moduleResolution: by.Bundler }), [])
+  })
+
+  t.test('of the client, without the types of Node and browsers too', async (t) => {
+    const bare = { lib: ['lib.es2022.d.ts'], types: [], typeRoots: [] }
+    t.same(findings(usesClient, { module: ts.ModuleKind.NodeNext, ...bare }), [])
   })
 
   t.test('have programs, which say what to install for what they lack', async (t) => {

@@ -1,11 +1,12 @@
-import { readFileSync } from 'node:fs'
-import { badRequest } from '../../../protocol/errors.js'
+import { badRequest, toWarpdexError } from '../../../protocol/errors.js'
 import { type KeptRelation, Query, type QueryNode } from '../../sdk/index.js'
 import { argument, clientCommand, flag, text } from '../command.js'
 import { columnSpec } from '../import/column-spec.js'
+import { untilSignal } from '../interrupt.js'
 import { asJson, grouped, printLines } from '../output.js'
 import { explanationLines } from '../query-explanation.js'
 import { ROW_OPTIONS, rowFormat, writeRows } from '../rows/row-output.js'
+import { readText } from '../standard-input.js'
 
 export const add = clientCommand({
   usage: 'query <file>',
@@ -44,24 +45,19 @@ export const add = clientCommand({
       const kept = await client.query(query).keep(keep, { seconds: keepSeconds })
       return printLines([json ? asJson(kept) : keptText(kept)])
     }
-    return writeRows(client.query(query), rowFormat({ format, output, json }), output)
+    const form = rowFormat({ format, output, json })
+    return untilSignal((signal) => writeRows(client.query(query, { signal }), form, output))
   },
 })
 
 /** Whatever the file holds: the server checks it, and says where it is wrong. */
 function readTree(file: string): QueryNode {
-  const name = file === '-' ? 'standard input' : file
-  const text = attempt(`${name} cannot be read`, () => readFileSync(file === '-' ? 0 : file, 'utf8'))
-  return attempt(`${name} holds no query as JSON`, () => JSON.parse(text))
-}
-
-/** @throws WarpdexError `BAD_REQUEST` that says what is wrong, and why */
-function attempt<T>(wrong: string, act: () => T): T {
+  const text = readText(file)
   try {
-    return act()
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw badRequest(`${wrong}: ${reason}`, { cause: error })
+    return JSON.parse(text)
+  } catch (cause) {
+    const name = file === '-' ? 'standard input' : file
+    throw badRequest(`${name} holds no query as JSON: ${toWarpdexError(cause).message}`, { cause })
   }
 }
 

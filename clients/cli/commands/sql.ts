@@ -1,10 +1,11 @@
-import { readFileSync } from 'node:fs'
 import { badRequest } from '../../../protocol/errors.js'
 import type { SqlValues } from '../../sdk/index.js'
 import { clientCommand, flag, text } from '../command.js'
+import { untilSignal } from '../interrupt.js'
 import { asJson, printLines } from '../output.js'
 import { explanationLines } from '../query-explanation.js'
 import { ROW_OPTIONS, rowFormat, writeRows } from '../rows/row-output.js'
+import { readText } from '../standard-input.js'
 
 const EXPLAIN = /^\s*explain\s/i
 
@@ -31,14 +32,15 @@ export const add = clientCommand({
   async run(client, { statement, values, file, parameters, explain, json, format, output }) {
     // Where the statement is in a file all others are values.
     const given = file === undefined || statement === undefined ? values : [statement, ...values]
-    const asked = file === undefined ? statement : readFileSync(file === '-' ? 0 : file, 'utf8')
+    const asked = file === undefined ? statement : readText(file)
     if (asked === undefined) throw badRequest('a statement is needed, or a --file that holds it')
     const put = parameters === undefined ? given.map(valueIn) : parsed(parameters)
     if (explain === true || EXPLAIN.test(asked)) {
       const explanation = await client.explainSql(asked, put)
       return printLines(json ? [asJson(explanation)] : explanationLines(explanation))
     }
-    return writeRows(client.sql(asked, put), rowFormat({ format, output, json }), output)
+    const form = rowFormat({ format, output, json })
+    return untilSignal((signal) => writeRows(client.sql(asked, put, { signal }), form, output))
   },
 })
 

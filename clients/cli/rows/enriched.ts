@@ -22,6 +22,8 @@ export interface Lookup {
   readonly as: string
   /** Whether bytes are written as hex digits. */
   readonly hex: boolean
+  /** Called with the rows of a batch, and those of them whose keys have payloads. */
+  readonly count: (rows: number, found: number) => void
 }
 
 /**
@@ -56,7 +58,7 @@ export async function* enriched(
 async function payloadColumn(
   column: ResultVector,
   before: number,
-  { index, definition, as, hex }: Lookup,
+  { index, definition, as, hex, count }: Lookup,
 ): Promise<BatchColumn> {
   const keys: AnyKey[] = []
   const rows: number[] = []
@@ -67,10 +69,14 @@ async function payloadColumn(
     keys.push(keyAt(text, before + row, definition, hex))
   }
   const found = await index.getMany(keys)
+  let foundRows = 0
   const payloads = Array.from({ length: column.length }, (): AnyPayload | null => null)
   rows.forEach((row, i) => {
-    if (found.has(i)) payloads[row] = found.payloads.at(i)
+    if (!found.has(i)) return
+    payloads[row] = found.payloads.at(i)
+    foundRows++
   })
+  count(column.length, foundRows)
   const validity = new Uint8Array(Math.ceil(payloads.length / 8))
   for (const [row, payload] of payloads.entries()) if (payload !== null) validity[row >> 3] |= 1 << (row & 7)
   const common = { name: as, nullable: true, validity }

@@ -1,10 +1,9 @@
 import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
 import { extname } from 'node:path'
-import { finished } from 'node:stream/promises'
-import { badRequest, toWarpdexError } from '../../../protocol/errors.js'
+import { badRequest } from '../../../protocol/errors.js'
 import type { QueryBatch } from '../../sdk/index.js'
 import { flag, text } from '../command.js'
+import { writeOutputFile } from '../output-file.js'
 import { arrowStream } from './arrow-stream.js'
 import { parquetFile } from './parquet-file.js'
 import { terminalTable } from './terminal-table.js'
@@ -54,6 +53,7 @@ export function rowFormat({ format, output, json }: RowOptions, otherwise: RowFo
 
 /**
  * Writes rows as they come, no faster than they are taken.
+ * @param output a file, which is replaced when all rows are there; standard output without one
  * @throws WarpdexError `BAD_REQUEST` where the file cannot be written
  */
 export async function writeRows(
@@ -61,22 +61,11 @@ export async function writeRows(
   format: RowFormat,
   output: string | undefined,
 ): Promise<void> {
-  if (output === undefined) {
-    if (process.stdout.isTTY && (format === 'arrow' || format === 'parquet')) {
-      throw badRequest(`${format} is not for terminals; say --output FILE`)
-    }
-    for await (const piece of FORMS[format](batches)) {
-      if (!process.stdout.write(piece)) await once(process.stdout, 'drain')
-    }
-    return
+  if (output !== undefined) return writeOutputFile(output, FORMS[format](batches))
+  if (process.stdout.isTTY && (format === 'arrow' || format === 'parquet')) {
+    throw badRequest(`${format} is not for terminals; say --output FILE`)
   }
-  const file = createWriteStream(output)
-  try {
-    await once(file, 'open')
-  } catch (cause) {
-    throw badRequest(`${output} cannot be written: ${toWarpdexError(cause).message}`, { cause })
+  for await (const piece of FORMS[format](batches)) {
+    if (!process.stdout.write(piece)) await once(process.stdout, 'drain')
   }
-  for await (const piece of FORMS[format](batches)) if (!file.write(piece)) await once(file, 'drain')
-  file.end()
-  await finished(file)
 }

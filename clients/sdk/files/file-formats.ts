@@ -16,9 +16,13 @@ const FORMATS: Readonly<Record<string, FileFormat>> = {
   '.feather': 'arrow',
 }
 
-/** What a file is by the end of its name, also behind `.gz`. @throws WarpdexError `BAD_REQUEST` */
-export function formatOf(path: string): FileFormat {
+/**
+ * What a file is by the end of its name, also behind `.gz`.
+ * @param advice what to say where it is not told
+ * @throws WarpdexError `BAD_REQUEST`
+ */
+export function formatOf(path: string, advice = `say the format: ${FILE_FORMATS.join(', ')}`): FileFormat {
   const format = FORMATS[extname(path.replace(/\.gz$/i, '')).toLowerCase()]
   if (format !== undefined) return format
-  throw badRequest(`${path} does not tell what it is; say the format: ${FILE_FORMATS.join(', ')}`)
+  throw badRequest(`${path} does not tell what it is; ${advice}`)
 }

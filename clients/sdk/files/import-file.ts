@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
+import type { AbortSignalLike } from '../../../protocol/abort-signal.js'
 import { badRequest, type ErrorCode, toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import { isName } from '../../../protocol/names.js'
 import type { ColumnDefinition, RelationInfo } from '../../../protocol/relation.js'
@@ -30,7 +31,7 @@ export interface ImportFileOptions {
   readonly onBadLine?: ((problem: WarpdexError) => void) | undefined
   readonly onProgress?: ((progress: ImportProgress) => void) | undefined
   /** Aborting it ends the import with `CANCELLED`, once the append that is under way is stored. */
-  readonly signal?: AbortSignal | undefined
+  readonly signal?: AbortSignalLike | undefined
 }
 
 /** As `Client.importFile`. */

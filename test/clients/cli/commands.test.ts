@@ -185,6 +185,11 @@ t.test('what is wrong is said in one line, with exit code 2', async (t) => {
   }
   await wrong(['gett'], /warpdex: there is no command "gett"; did you mean "get"\?; --help/)
   await wrong(['fetch-all-of-it'], /warpdex: there is no command "fetch-all-of-it"; --help/)
+  await wrong(['foo'], /warpdex: there is no command "foo"; --help/)
+  await wrong(
+    ['import', 'towns', 'f', '--key-column', 'a'],
+    /warpdex: --key-column needs --payload-column; --help/,
+  )
   await wrong(['put', 'towns', '1'], /warpdex: too few arguments: 2 of at least 3; --help/)
   await wrong(['get', 'towns', '1', '--frist'], /warpdex: .*frist/)
   await wrong(['get', 'towns', '1'], /CONNECTION_LOST: .*127\.0\.0\.1:9: .*REFUSED.*"warpdex serve"/)

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import t from 'tap'
@@ -76,13 +76,55 @@ void t.test('lookup adds to a file what an index has', async (t) => {
     await duck.run(`copy (${rows}) to '${file('rows.parquet')}'`)
     const output = file('priced.parquet')
     const args = ['lookup', file('rows.parquet'), '--index', 'numbers', '--key', 'id', '--as', 'cents']
-    t.match(await cli([...args, '--output', output]), { code: 0, out: '', err: '' })
+    const matches = Array.from({ length: 140_000 }, (_, i) => BigInt(((i * 7919) % 10_000) - 5000))
+    const known = new Set(keys)
+    const count = matches.filter((key, i) => i % 17 !== 0 && known.has(key)).length
+    t.match(await cli([...args, '--output', output]), {
+      code: 0,
+      out: `140,000 rows, ${count.toLocaleString('en-US')} of them found\n`,
+      err: '',
+    })
     const joined = `select r.*, h.cents::uinteger as cents from '${file('rows.parquet')}' r left join held h on r.id = h.key`
     const differing = `(from '${output}' except all (${joined})) union all ((${joined}) except all from '${output}')`
     const found = await duck.runAndReadAll(
       `select (select count(*) from (${differing})), (select count(*) from '${output}')`,
     )
     t.same(found.getRows(), [[0n, 140000n]])
+  })
+
+  await t.test('a file is replaced by what is made of it when that is complete', async (t) => {
+    const args = ['lookup', file('own.csv'), '--index', 'cities', '--key', 'city']
+    copyFileSync(file('people.csv'), file('own.csv'))
+    chmodSync(file('own.csv'), 0o640)
+    symlinkSync('own.csv', file('link.csv'))
+    const { out } = await cli(args)
+    t.match(await cli([...args, '--output', file('link.csv')]), {
+      code: 0,
+      out: '4 rows, 2 of them found\n',
+      err: '',
+    })
+    t.equal(readFileSync(file('own.csv'), 'utf8'), out)
+    t.equal(statSync(file('own.csv')).mode & 0o777, 0o640)
+    const bad = ['lookup', file('bad.csv'), '--index', 'cities', '--key', 'id']
+    for (const form of ['csv', 'parquet']) {
+      t.match(await cli([...bad, '--output', file('own.csv'), '--format', form]), { code: 2 })
+      t.equal(readFileSync(file('own.csv'), 'utf8'), out)
+    }
+    t.match(await cli(['sql', 'select 1 from nowhere', '--output', file('own.csv')]), { code: 2 })
+    t.equal(readFileSync(file('own.csv'), 'utf8'), out)
+    t.match(await cli([...args, '--as', 'more', '--output', '/dev/full', '--format', 'csv']), {
+      code: 2,
+      out: '',
+      err: /^warpdex: \/dev\/full cannot be written: no space left on device\n$/,
+    })
+    t.match(await cli([...args, '--as', 'more', '--output', file('none/own.csv')]), {
+      code: 2,
+      err: /own.csv cannot be written: no such file or directory/,
+    })
+    t.same(
+      readdirSync(directory).filter((name) => name.endsWith('.part')),
+      [],
+    )
   })
 
   await t.test('what cannot be looked up is said', async (t) => {
@@ -103,6 +145,14 @@ void t.test('lookup adds to a file what an index has', async (t) => {
     t.match(await of('none.arrow', '--key', 'id'), {
       code: 2,
       err: /lookup reads CSV, TSV, NDJSON and Parquet/,
+    })
+    t.match(await of('none.cs', '--key', 'id'), {
+      code: 2,
+      err: /none.cs does not tell what it is; say --file-format csv, tsv, ndjson, parquet/,
+    })
+    t.match(await cli(['lookup', '-', '--index', 'cities', '--key', 'id']), {
+      code: 2,
+      err: /standard input does not tell what it is; say --file-format csv/,
     })
     t.match(await cli(['lookup', file('bad.csv'), '--index', 'gone', '--key', 'id']), {
       code: 2,

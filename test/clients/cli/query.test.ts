@@ -76,9 +76,13 @@ t.test('a query out of a file, and what plans are chosen by', async (t) => {
     code: 0,
     out: /^join \(hj, .*\): 3 rows .* % of the rate of copies\n\| hj .* ms estimated\n {2}scan: 3 rows/,
   })
+  t.match(await cli(['sql', 'select 1,\n  nonsense']), {
+    code: 2,
+    err: /^warpdex: sql: line 2, column 3: .*\n {2}nonsense\n {2}\^\n$/,
+  })
   t.match(await cli(['query', `${file}x`]), {
     code: 2,
-    err: /warpdex: .*query\.jsonx cannot be read: ENOENT/,
+    err: /warpdex: .*query\.jsonx cannot be read: no such file or directory/,
   })
   t.match(await cli(['query', '-'], '{'), {
     code: 2,

@@ -122,7 +122,7 @@ void t.test('relations from files', async (t) => {
       t.match(await cli([...load, ...given], input), { code: 2, err })
     }
     const ofRelation = ['import', 'by id', '-', '--columns', 'id:u32']
-    t.match(await cli(ofRelation, input), { code: 2, err: /columns -> relation/ })
+    t.match(await cli(ofRelation, input), { code: 2, err: /--columns needs --relation/ })
     t.match(await cli(load, input), { code: 0, out: /^1 rows, /, err: '' })
     t.match(await cli(['relations']), {
       code: 0,
