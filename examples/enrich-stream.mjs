@@ -27,6 +27,16 @@ async function enrich(records) {
   )
 }
 
+/** A line's record. */
+function parse(line) {
+  try {
+    return JSON.parse(line)
+  } catch (error) {
+    console.error(`line ${lines}: ${error.message}`)
+    process.exit(2)
+  }
+}
+
 /** Writes the oldest batch, and waits while nobody reads. */
 async function writeOldest(batches) {
   const lines = await batches.shift()
@@ -35,9 +45,11 @@ async function writeOldest(batches) {
 
 const batches = []
 let records = []
+let lines = 0
 for await (const line of createInterface({ input: process.stdin })) {
+  lines++
   if (line === '') continue
-  records.push(JSON.parse(line))
+  records.push(parse(line))
   if (records.length < BATCH) continue
   batches.push(enrich(records))
   records = []

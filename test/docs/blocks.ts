@@ -26,13 +26,17 @@ interface Block {
   readonly lines: readonly string[]
 }
 
-/** Documents whose commands and programs run in a test. */
+/** Documents that people read one after the other. */
+const FIRST = ['start.md', 'concepts.md', 'cookbook.md', 'queries.md']
+
+/** Documents whose commands and programs run in a test, in the order of reading. */
 export const DOCUMENTS = [
   'README.md',
-  'clients/sdk/README.md',
+  ...FIRST.map((name) => join('docs', name)),
   ...readdirSync('docs')
-    .filter((name) => name.endsWith('.md'))
+    .filter((name) => name.endsWith('.md') && !FIRST.includes(name))
     .map((name) => join('docs', name)),
+  'clients/sdk/README.md',
 ]
 
 function blocksOf(path: string): Block[] {

@@ -6,6 +6,9 @@ import { COMPILED, ROOT } from '../compiled.js'
 
 const PROGRAM = join(COMPILED, 'clients/cli/main.js')
 
+/** For a program that should end by itself. */
+const LONGEST_MILLISECONDS = 60_000
+
 /** Packages, with the folders of their manifests. */
 const PACKAGES = [
   ['warpdex', '.'],
@@ -52,7 +55,9 @@ export class Installed {
     // A program that fails need not read what is piped to it.
     child.stdin.on('error', () => {})
     child.stdin.end(input)
-    const [code] = await once(child, 'close')
-    return code === 0 ? out : `${out}${errors}`
+    const timer = setTimeout(() => child.kill(), LONGEST_MILLISECONDS)
+    const [code, signal] = await once(child, 'close')
+    clearTimeout(timer)
+    return code === 0 ? out : `${out}${errors}${signal === null ? '' : `it did not end: ${signal}`}`
   }
 }

@@ -1,13 +1,12 @@
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { connect } from '../../clients/sdk/index.js'
 import { serve } from '../clients/cli/run-cli.js'
 import { makeCertificate } from '../src/server/certificates.js'
 import { DOCUMENTS, printsAs, stepsOf, strayCommands } from './blocks.js'
 import { Installed } from './installed.js'
 
-// Commands and programs of the documents, against one server: what they print is what the documents say.
+// Commands and programs of the documents, one after the other against one server: what they print is what the documents say.
 
 /** The address in documents. */
 const SHOWN = 'ws://127.0.0.1:7070'
@@ -22,14 +21,6 @@ async function startServer(t: Test, text: string, cwd: string): Promise<string> 
   const started = await serve(t, join(cwd, 'warpdex-data'), {}, paths)
   await started.stop('SIGTERM')
   return started.banner.replaceAll(new URL(started.url).port, '7070')
-}
-
-/** Leaves nothing for the next document. */
-async function clear(): Promise<void> {
-  const client = await connect(server.url)
-  for (const { name } of await client.listRelations()) await client.dropRelation(name, { ifExists: true })
-  for (const { name } of await client.listIndexes()) await client.dropIndex(name, { ifExists: true })
-  await client.close()
 }
 
 async function filesOf(cwd: string): Promise<void> {
@@ -56,13 +47,12 @@ for (const path of DOCUMENTS) {
       let printed: string
       if (step.kind === 'program') {
         const file = join(cwd, `program-${++programs}.mjs`)
-        writeFileSync(file, `${text.replaceAll(SHOWN, server.url)}process.exit()\n`)
+        writeFileSync(file, text.replaceAll(SHOWN, server.url))
         printed = await installed.run(process.execPath, [file], name)
       } else if (text.startsWith('npx warpdex serve')) printed = await startServer(t, text, cwd)
       else printed = await installed.run('sh', ['-c', text], name)
       if (!printsAs(printed, output)) t.equal(printed, output, `${path}:${line}: ${text.slice(0, 200)}`)
       else t.pass(`${path}:${line}`)
     }
-    await clear()
   })
 }
