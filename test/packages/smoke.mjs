@@ -1,13 +1,13 @@
 // The suite's short form, run by whatever Node it is started with: a server starts, takes writes, is killed, starts again, and answers. It prints what it has
-// run on. Arguments are the module of the client and the path of the command.
+// run on. Arguments are the module of the client and the path of the command, and `lacking` where there is no DuckDB, which is then asked for by what needs it.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-const [client, program] = process.argv.slice(2)
+const [client, program, lacking] = process.argv.slice(2)
 const { col, connect, relation, sum } = await import(client)
 const folder = mkdtempSync(join(tmpdir(), 'warpdex-smoke-'))
 /** Servers that were started. */
@@ -28,7 +28,20 @@ async function serve() {
     server.kill(signal)
     return await ended
   }
-  return { client: await connect(url), end }
+  return { client: await connect(url), url, end }
+}
+
+async function asksForDuckDB({ client, url }) {
+  const asks = /npm install @duckdb\/node-api@\d/
+  await assert.rejects(client.sql('select city from sales').rows(), { code: 'BAD_REQUEST', message: asks })
+  await assert.rejects(client.importFile(join(folder, 'a.csv'), { relation: 'sales' }), { message: asks })
+  const tree = join(folder, 'tree.json')
+  writeFileSync(tree, JSON.stringify({ op: 'scan', relation: 'sales' }))
+  const query = (...flags) =>
+    spawnSync(process.execPath, [program, 'query', tree, '--url', url, ...flags], { encoding: 'utf8' })
+  const parquet = query('--output', join(folder, 'sales.parquet'))
+  assert.match(parquet.stderr, asks)
+  assert.equal(query('--format', 'csv').stdout, 'city,sold\nOslo,1\nParis,2\nOslo,3\n')
 }
 
 try {
@@ -55,6 +68,7 @@ try {
     .where(col('city').eq('Oslo'))
     .groupBy([], { sold: sum('sold') })
   assert.deepEqual(await second.client.query(query).rows(), [{ sold: 4n }])
+  if (lacking === 'lacking') await asksForDuckDB(second)
   await second.client.close()
   assert.deepEqual(await second.end('SIGTERM'), [0, null])
   console.log(`Node ${process.versions.node}`)

@@ -43,6 +43,24 @@ const SEARCHES: Readonly<Record<string, MatchKind>> = {
 
 const OPPOSITES: Readonly<Record<string, string>> = { '!~~': '~~', not_like_escape: 'like_escape' }
 
+/** Functions that go by a name, those with two names by each. */
+const KNOWN: readonly string[] = [
+  ...new Set([...Object.keys(SAME), ...Object.keys(SEARCHES), 'left', 'date_trunc', 'coalesce']),
+].filter((name) => /^[a-z_]+$/.test(name) && name !== 'like_escape')
+
+/** Operators that plans have by signs that nobody writes. */
+const WRITTEN: Readonly<Record<string, string>> = {
+  '~~': 'like',
+  like_escape: 'like',
+  '~~*': 'ilike',
+  '!~~*': 'not ilike',
+  '~~~': 'glob',
+}
+
+function titleOf(name: string): string {
+  return WRITTEN[name] ?? name
+}
+
 /**
  * A call of a function.
  * @param children its arguments
@@ -74,7 +92,8 @@ export function functionOf(
   if (isArithmetic(name)) return arithmeticOf(name, args)
   if (name === 'left') return { op: 'substring', args: [args[0]!, { value: 1 }, args[1]!] }
   if (name === 'date_trunc') return { op: 'dateTrunc', args: [unitOf(args[0]!), args[1]!] }
-  throw refused(`the function ${name}`)
+  if (!/^\w/.test(name)) throw refused(`the operator ${titleOf(name)}`)
+  throw refused(`the function ${name}`, `the functions are ${KNOWN.join(', ')}`)
 }
 
 function arithmeticOf(op: ArithmeticOp, args: readonly Expression[]): Expression {
@@ -111,7 +130,7 @@ function isInterval(value: unknown): value is PlanInterval {
 function textOf(name: string, expression: PlanExpression | undefined): string {
   if (expression?.expression_class === 'BOUND_CONSTANT' && !expression.value.is_null)
     return String(expression.value.value)
-  throw refused(`${name} with a text that is no constant`)
+  throw refused(`${titleOf(name)} with a text that is not a constant`)
 }
 
 function unitOf(unit: Expression): Expression {

@@ -76,7 +76,7 @@ function aggregateOf(
   const { name, children, aggregate_type, order_bys } = expression
   const fn = FUNCTIONS[name]
   if (fn === undefined) {
-    const known = Object.keys(FUNCTIONS).filter((each) => !/_star|_no_|first|_samp/.test(each))
+    const known = Object.keys(FUNCTIONS).filter((each) => !/_star|_no_|_samp/.test(each))
     throw refused(`the aggregate ${name}`, `there are ${known.join(', ')}`)
   }
   if (order_bys !== undefined && order_bys !== null) throw refused('an aggregate with an order')

@@ -52,7 +52,7 @@ const REFUSED: Readonly<Record<string, readonly [what: string, instead?: string]
 }
 
 /**
- * A plan as a tree of ours.
+ * A plan as a tree of ours, which is checked.
  * @param names of the result's columns
  * @throws WarpdexError `BAD_REQUEST` that names what there is not
  */
@@ -64,6 +64,7 @@ export function mapPlan(
   const mapping = new Mapping(catalogue, mapNode)
   const { node, columns } = mapping.map(plan)
   const unique = uniqueNames(names)
+  mapping.resultOf(node, columns)
   return {
     op: 'project',
     input: node,

@@ -119,7 +119,13 @@ t.test('statements of a client', async (t) => {
     )
     await wrong('select * from nowhere', /^sql: line 1, column 15: [\s\S]*the relations are r, secret/)
     await wrong('select id from r where ? < s + 1', /^sql: line 1, column 30: No function matches/, [1])
-    await wrong("select id from r where d > 'soon'", /the text "soon" as a date/)
+    await wrong(
+      "select id from r where d > 'soon'",
+      /the text "soon" cannot be cast to DATE; a date is written/,
+    )
+    await wrong('select i::varchar from r', /^sql: i32 cannot be cast to string; /)
+    await wrong('select sqrt(i) from r', /^sql: the function sqrt is not supported; the functions are abs, /)
+    await wrong("select id from r where s ilike 'a%'", /^sql: the operator ilike is not supported$/)
     await wrong('select row_number() over () from r', /^sql: a window function \(over\) is not supported; /)
     await wrong(
       'select string_agg(s) from r',
