@@ -2,6 +2,7 @@ import type { Aggregate, AggregateFunction, Expression } from '../../../protocol
 import type { PlanAggregate, PlanExpression, PlanNode } from '../plan-json.js'
 import { mapExpression } from './expressions.js'
 import { type Mapped, type Mapping, refused } from './mapping.js'
+import { groupsAround } from './rows-around.js'
 import { isSingleRow } from './unique.js'
 
 const FUNCTIONS: Readonly<Record<string, AggregateFunction>> = {
@@ -36,7 +37,8 @@ export function mapGroups(node: PlanNode, mapping: Mapping): Mapped {
   const aggregates = expressions.map((value) => aggregateOf(value, columns, mapping))
   const given = [...keys, ...aggregates].map(({ name }): Expression => ({ column: name }))
   if (given.length === 0) aggregates.push({ name: mapping.freshName(), function: 'count' })
-  return { node: { op: 'groupBy', input: input.node, keys, aggregates }, columns: given }
+  const group = { op: 'groupBy', input: input.node, keys, aggregates } as const
+  return { node: groupsAround(group, mapping) ?? group, columns: given }
 }
 
 /** A subquery that is a value: the row that there is, or nulls. */

@@ -7,7 +7,7 @@ const OTHERS = ['s', 'ns', 'd', 'nd', 'c', 'nc', 'b', 'nb']
 export function randomStatement(random: Random, depth = 2): string {
   const [a, b] = ['r', 'q'] as const
   const where = `where ${condition(random, [a], depth)}`
-  switch (random.below(7)) {
+  switch (random.below(8)) {
     case 0:
       return `select ${columns(random, a)} from ${a} ${where}`
     case 1: {
@@ -36,6 +36,13 @@ export function randomStatement(random: Random, depth = 2): string {
       return `select distinct ${random.pick(OTHERS)}, ${random.pick(NUMBERS)} from ${a} ${where}`
     case 5:
       return `select id, (select ${aggregate(random, b)} from ${b} where ${b}.${random.pick(NUMBERS)} = ${a}.${random.pick(NUMBERS)}) from ${a}`
+    case 6: {
+      // The subquery goes through rows that are joined already, or nearly so.
+      const [key, other] = [random.pick(NUMBERS), random.pick(NUMBERS)]
+      const also = random.chance(0.3) ? `and x.${random.pick(NUMBERS)} > 3` : ''
+      const value = `(select ${aggregate(random, 'x')} from r x where x.${random.chance(0.8) ? key : 'u'} = q.${other} ${also})`
+      return `select r.id, q.id, ${value} from r join q on r.${key} = q.${other} where q.id < 20`
+    }
     default:
       return `select id, ${random.pick(OTHERS)} from ${a} ${where} order by ${random.pick(OTHERS)} ${random.pick(['', 'desc', 'nulls first'])}, id limit ${random.below(30)} offset ${random.below(3)}`
   }
@@ -60,6 +67,7 @@ function aggregate(random: Random, table: string): string {
   return random.pick([
     'count(*)',
     `sum(${column})`,
+    `avg(${column})`,
     `max(${table}.${random.pick(OTHERS)})`,
     `count(${column})`,
     `min(${column})`,

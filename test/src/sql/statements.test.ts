@@ -79,6 +79,12 @@ const STATEMENTS = [
   'select id from r where i > (select min(i) from q)',
   'select id from r where c < (select max(q.c) from q where q.ns = r.ns)',
   'select id, (select s from q order by id limit 1) from r',
+  'select id, (select avg(x.u) from r x where x.i = r.i) from r',
+  'select id from r where u >= (select median(x.u) from r x where x.ni = r.ni)',
+  'select r.id, q.id from r, q where r.i = q.i and q.b and r.u >= (select max(x.u) from r x where x.i = q.i)',
+  'select r.id, q.id from r, q where r.i = q.i and r.u * 40 > (select sum(x.u) from r x where x.i = q.i)',
+  'select r.id, q.id from r, q where r.i = q.i and r.u <= (select min(x.u) from r x where x.i = q.i and x.b)',
+  'select r.id, q.id from r, q where r.i = q.i and r.u < (select avg(x.u) from r x where x.u = q.u)',
   // Sets and common table expressions.
   'select i from r union select ni from q',
   'select i, s from r union all select u, s from q',
@@ -120,4 +126,25 @@ t.test('of a thousand relations those are looked at that a statement names', asy
   t.match(await plan('select 1'), { explain: false }, 'one that names none has one none the less')
   await t.rejects(plan('from t7'), { message: /does not exist!\nthe relations are t0_, t1_, .*, …\n/ })
   await t.rejects(plan('from twice'), { message: /\nTwice and twice differ in capitals only, / })
+})
+
+t.test('a subquery over rows that are joined around it joins none itself', async (t) => {
+  const statements = new Statements()
+  t.teardown(() => statements.close())
+  const columns = ['a', 'b', 'c'].map((name) => ({ name, type: 'u32', nullable: name === 'c' }) as const)
+  const relations = ['part', 'item'].map((name) => ({ name, columns }))
+  const scans = async (aggregate: string, where = 'x.a = part.a') => {
+    const text = `select * from part, item where part.a = item.a and part.b = 7 and item.b < (select ${aggregate} from item x where ${where})`
+    const { query } = await statements.queryOf(
+      { text, parameters: [] },
+      catalogueOf(text, relations, () => 9),
+    )
+    return new Set(JSON.stringify(query).match(/"as":"\w+"/g)).size
+  }
+  for (const aggregate of ['avg(b)', '2 * max(b)', 'median(a) + min(c)', 'count(distinct b)'])
+    t.equal(await scans(aggregate), 2, aggregate)
+  t.equal(await scans('sum(b)'), 3, 'a sum has each row once')
+  t.equal(await scans('avg(b)', 'x.a = part.a and x.b > 3'), 3, 'other rows')
+  t.equal(await scans('avg(b)', 'x.b = part.a'), 3, 'joined by another column')
+  t.equal(await scans('avg(b)', 'x.c = item.c'), 3, 'by what may be null')
 })
