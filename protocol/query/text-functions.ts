@@ -1,8 +1,9 @@
+import { castText } from './cast-texts.js'
 import { type Constant, nullOf, text } from './constants.js'
 import { type Call, called, type FunctionRule } from './function-rule.js'
 import type { TextFunction } from './tree.js'
 import type { TypedExpression } from './typed.js'
-import { converted, isInteger } from './value-types.js'
+import { converted } from './value-types.js'
 
 /** Of `substring` a place in a string at most, either way. */
 const FARTHEST = 2n ** 32n - 1n
@@ -46,29 +47,25 @@ export const TEXT_RULES: Readonly<Record<TextFunction, FunctionRule>> = {
 
 function joined(call: Call, nullable?: boolean): TypedExpression {
   return call.args
-    .map((value) => textOf(call, value))
+    .map(textCast)
     .reduce((left, right) => called({ ...call, args: [left, right] }, 'string', nullable))
 }
 
 function textOf({ reader, name }: Call, value: TypedExpression): TypedExpression {
-  const own = textCast(value)
-  if (own !== undefined) return own
-  throw reader.fault(`"${name}" needs strings, not ${value.type}`)
+  if (value.type === 'string' || value.type === 'boolean') return textCast(value)
+  throw reader.fault(`"${name}" needs strings, not ${value.type}; a cast makes some`)
 }
 
-/** A value as a string; undefined for what is no text. */
-export function textCast(value: TypedExpression): TypedExpression | undefined {
+/** A value as a string. */
+export function textCast(value: TypedExpression): TypedExpression {
   const { type, nullable } = value
-  if (value.kind === 'constant') {
-    return isInteger(type) || type === 'boolean' ? constantText(value) : converted(value, 'string')
-  }
-  return type === 'boolean'
-    ? { kind: 'convert', args: [value], type: 'string', nullable }
-    : converted(value, 'string')
+  if (value.kind === 'constant') return constantText(value)
+  return type === 'string' ? value : { kind: 'convert', args: [value], type: 'string', nullable }
 }
 
-function constantText({ value }: Constant): TypedExpression {
-  return value === null ? nullOf('string') : text(String(value))
+function constantText({ value, type }: Constant): TypedExpression {
+  if (value === null) return nullOf('string')
+  return text(typeof value === 'string' ? value : castText(value, type))
 }
 
 function placeOf({ reader, name }: Call, value: TypedExpression): TypedExpression {

@@ -19,6 +19,7 @@ import { scan } from './operators/scan.js'
 import { where } from './operators/where.js'
 import { pruneColumns } from './prune-columns.js'
 import type { QueryRun } from './query-run.js'
+import { hasTextCast } from './text-casts.js'
 
 /** Rows of a relation that are to be changed, as it came off the wire. */
 export interface RowChange {
@@ -93,6 +94,10 @@ export function checkChange(
     // The numbers of the rows come with a column, which need not be read.
     columnAt(0),
   ]
+  if ([input.condition, ...values].some(hasTextCast))
+    throw badRequest(
+      'a change of rows makes no strings of numbers, dates or timestamps by itself; give it the texts',
+    )
   const given = values.map(({ type, nullable }, i) => ({ name: String(i), type, nullable }))
   const node = pruneColumns({ op: 'project', input, values, columns: given, path: 'set' })
   // Its columns may be fewer now, and it is what it was.

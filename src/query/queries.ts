@@ -19,6 +19,7 @@ import { QueriesFull, QueryMemory, type QueryMemoryLimits, type QueryShare } fro
 import { QueryRun, type RunOptions } from './query-run.js'
 import { resultBatches } from './read-batches.js'
 import { storeResult } from './store-result.js'
+import { liftTextCasts } from './text-casts.js'
 
 /** What queries of one engine have done and hold. */
 export interface QueryFigures {
@@ -239,7 +240,7 @@ export class Queries {
       reader.authorise?.(relation)
       return this.#host.columnsOf(relation)
     }
-    return pruneColumns(checkQuery(query, schemaOf, lists))
+    return pruneColumns(liftTextCasts(checkQuery(query, schemaOf, lists)))
   }
 
   /**

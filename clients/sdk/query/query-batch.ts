@@ -1,5 +1,12 @@
 import { type ColumnType, storageOf } from '../../../protocol/column-types.js'
-import { aligned, asBytes, columnOf, KEY_ARRAYS, type KeyArray } from '../../../protocol/columns.js'
+import {
+  aligned,
+  asBytes,
+  columnOf,
+  joinedHalves,
+  KEY_ARRAYS,
+  type KeyArray,
+} from '../../../protocol/columns.js'
 import type { BatchColumn, ResultBatch } from '../../../protocol/query/result.js'
 import { formatText, hasTexts } from '../../../protocol/value-texts.js'
 import { toArrow } from '../arrow.js'
@@ -42,16 +49,10 @@ export class ResultVector {
 
   at(row: number): Cell {
     if (this.validity !== undefined && ((this.validity[row >> 3]! >> (row & 7)) & 1) === 0) return null
-    const value = this.#hasHalves ? this.#joined(row) : this.values[row]!
+    const value = this.#hasHalves ? joinedHalves(this.values, row) : this.values[row]!
     if (this.type === 'string') return this.texts?.[Number(value)] ?? ''
     if (this.type === 'boolean') return value !== 0
     return hasTexts(this.type) ? formatText(BigInt(value), this.type) : value
-  }
-
-  /** The integer of 128 bits of a row. */
-  #joined(row: number): bigint {
-    const [lower, upper] = [this.values[2 * row]!, this.values[2 * row + 1]!].map(BigInt)
-    return BigInt.asIntN(128, (upper! << 64n) | lower!)
   }
 }
 

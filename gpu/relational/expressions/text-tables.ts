@@ -81,18 +81,19 @@ function tableOf(expression: TextExpression, first: StringDictionary, second: St
   const { of, takesNull = false } = textFunctionOf(expression)
   const choices = [first, second].map(({ size }) => (takesNull ? size + 1 : size))
   const count = choices.reduce((product, size) => product * size)
-  if (count > MOST_TEXTS) {
-    const name = expression.kind === 'call' ? `"${expression.function}"` : `a cast to ${expression.type}`
-    throw new WarpdexError(
-      'TOO_LARGE',
-      `${name} of a column with ${count} different strings, or two with as many pairs; ${MOST_TEXTS} are allowed`,
-    )
-  }
+  requireFew(count, expression.kind === 'call' ? `"${expression.function}"` : `a cast to ${expression.type}`)
   const [ones, others] = [first, second].map((strings) => [...strings.texts(), ...(takesNull ? [''] : [])])
   const results = ones!.flatMap((one) => others!.map((other) => of(one, other)))
   const { type } = expression
   const encoded = type === 'string' ? numbered(results as string[]) : inWords(results, type)
   return { ...encoded, choices, takesNull, faults: faultsOf(results) }
+}
+
+/** @throws WarpdexError `TOO_LARGE` for more different values than the host makes something of */
+export function requireFew(count: number, what: string): void {
+  if (count <= MOST_TEXTS) return
+  const message = `${what} of a column with ${count} different values, or two with as many pairs; ${MOST_TEXTS} are allowed`
+  throw new WarpdexError('TOO_LARGE', message)
 }
 
 type Result = ReturnType<TextFunctionOf['of']>
@@ -121,7 +122,7 @@ function inWords(results: readonly Result[], type: ColumnType) {
 }
 
 /** Strings as a dictionary of them, and their numbers there. */
-function numbered(results: readonly string[]) {
+export function numbered(results: readonly string[]) {
   const different = new Set(results)
   const bytes = Array.from(different).reduce((sum, { length }) => sum + length, 0)
   if (bytes > LIMITS.columnStringBytes) {

@@ -38,7 +38,9 @@ export function columnTypeOf({ id, type_info }: PlanType): ColumnType {
 
 /** The type of DuckDB that an expression has. */
 export function planTypeOf(expression: PlanExpression): PlanType {
-  return expression.expression_class === 'BOUND_CONSTANT' ? expression.value.type : expression.return_type
+  if (expression.expression_class === 'BOUND_CONSTANT') return expression.value.type
+  // Conditions come without a type.
+  return expression.return_type ?? { id: 'BOOLEAN' }
 }
 
 /**
