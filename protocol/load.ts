@@ -31,9 +31,9 @@ export class LoadError extends WarpdexError {
   readonly stored: LoadResult
 
   constructor(reason: WarpdexError, stored: LoadResult) {
-    super(reason.code, `${reason.message}; the first ${stored.rows} rows of the load are stored`, {
-      cause: reason,
-    })
+    const stays =
+      stored.rows === 0 ? 'no row of the load is' : `the first ${stored.rows} rows of the load are`
+    super(reason.code, `${reason.message}; ${stays} stored`, { cause: reason })
     this.name = 'LoadError'
     this.stored = stored
   }

@@ -63,7 +63,9 @@ function shown(name: string, value: unknown): string {
   if (typeof value === 'string') return value
   if (typeof value !== 'object' || value === null) return asJson(value)
   if (Array.isArray(value)) return value.map((member) => shown(name, member)).join(', ') || 'none'
-  const parts = Object.entries(value).map(([part, each]) => `${wordsOf(part)} ${shown(part, each)}`)
+  const parts = Object.entries(value).map(
+    ([part, each]) => `${wordsOf(part).replace(/ bytes$/, '')} ${shown(part, each)}`,
+  )
   return parts.length === 0 ? 'none' : parts.join(', ')
 }
 
@@ -87,11 +89,16 @@ export function relationLines(relations: readonly RelationStats[]): string[] {
   return table(anyKept ? [...heads, 'expires'] : heads, rows)
 }
 
+/** So many of something. */
+export function counted(count: number, one: string, more: string): string {
+  return `${grouped(count)} ${count === 1 ? one : more}`
+}
+
 /** How many indexes and, where there are any, relations something holds. */
 export function contents(
   indexes: { readonly length: number },
   relations: { readonly length: number },
 ): string {
-  const more = relations.length === 0 ? '' : ` and ${grouped(relations.length)} relations`
-  return `${grouped(indexes.length)} indexes${more}`
+  const more = relations.length === 0 ? '' : ` and ${counted(relations.length, 'relation', 'relations')}`
+  return counted(indexes.length, 'index', 'indexes') + more
 }

@@ -35,7 +35,7 @@ export async function withFile<T>(
     const path = join(folder.path, `standard-input.${format}`)
     await pipeline(process.stdin, createWriteStream(path), { signal }).catch((error: unknown) => {
       throw signal.aborted
-        ? new WarpdexError('CANCELLED', 'it was cancelled before standard input ended')
+        ? new WarpdexError('CANCELLED', 'it was cancelled before standard input ended; nothing was done')
         : error
     })
     return await work(path)

@@ -78,6 +78,7 @@ const CALIBRATION_OPTIONS: Kinds<CalibrationOptions> = { again: FLAG, ...CALL_OP
 const IMPORT_OPTIONS: Kinds<ImportFileOptions> = {
   relation: TEXT,
   format: TEXT,
+  separator: TEXT,
   columns: ANYTHING,
   onBadLine: CALLBACK,
   onProgress: CALLBACK,

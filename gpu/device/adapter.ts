@@ -52,7 +52,7 @@ export async function findAdapter(choice: AdapterChoice): Promise<FoundAdapter> 
     if (choice === 'hardware') {
       throw new WarpdexError(
         'NO_ADAPTER',
-        'no GPU was found; install its driver with Vulkan support (on Debian: libvulkan1 and the vendor driver), or allow the software adapter',
+        'no GPU was found; install its driver with Vulkan support (on Debian: libvulkan1 and the vendor driver), or allow the software adapter (--adapter auto)',
       )
     }
   }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { badRequest } from '../../protocol/errors.js'
 import { unusable } from '../disk/errors.js'
 import { damaged } from '../disk/record.js'
 import { DATA_FILE, MANIFEST_FILE, SNAPSHOT_DIRECTORY, SNAPSHOT_FILE } from '../disk/store-files.js'
@@ -55,6 +56,7 @@ export function isBackup(directory: string): boolean {
 /** @throws WarpdexError `DAMAGED_FILE`, or `BAD_REQUEST` when this user may not read it */
 export function readManifest(directory: string): BackupManifest {
   const path = join(directory, MANIFEST_FILE)
+  if (!existsSync(directory)) throw badRequest(`${directory} does not exist`)
   if (!existsSync(path)) throw damaged(`${directory} is not a backup: it has no ${MANIFEST_FILE}`)
   let sealed: { manifest?: BackupManifest; sha256?: string }
   try {

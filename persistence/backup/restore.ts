@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { badRequest } from '../../protocol/errors.js'
@@ -28,6 +29,7 @@ const OTHER_BACKUP = 'use another backup'
  */
 export async function verify(path: string, { onProgress, stop }: BackupOptions = {}): Promise<Verification> {
   const directory = resolve(path)
+  if (!existsSync(directory)) throw badRequest(`${directory} does not exist`)
   if (isBackup(directory)) return verifyBackup(directory, { onProgress, stop })
   const lock = await lockStore(directory)
   if (lock === undefined) {

@@ -80,7 +80,7 @@ function environmentSource(
   }
   if (unknown.length > 0) {
     onWarning(
-      `ignored ${unknown.join(', ')}, which the server does not know; it knows ${[...settings.keys()].join(', ')} and ${FILE_VARIABLE}`,
+      `ignored ${unknown.join(', ')}, which the server does not know; "warpdex serve --help" names those that it knows`,
     )
   }
   return { kind: 'environment variable', given, shownAs: variableName, texts: true }

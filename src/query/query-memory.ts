@@ -98,7 +98,7 @@ export class QueryMemory {
     if (bytes > each) {
       throw new WarpdexError(
         'TOO_LARGE',
-        `the query needs more than the ${each} bytes of device memory that it may have; conditions before its joins, groups and orders, or a limit on its inputs, make it smaller`,
+        `the query needs more than the ${each} bytes of device memory that it may have (--query-memory); conditions before its joins, groups and orders, or a limit on its inputs, make it smaller`,
       )
     }
     if (bytes <= Math.max(LIMITS.queryFreeBytes, share.reserved)) return

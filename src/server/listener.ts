@@ -213,7 +213,8 @@ function refuse(stream: Duplex, refusal: Extract<Admission, { status: number }>)
 function listenError(error: NodeJS.ErrnoException, address: Address): WarpdexError {
   const where = address.path ?? hostAndPort(address.host, address.port)
   if (error.code === 'EADDRINUSE') {
-    const other = address.path === undefined ? 'port' : 'path, or remove the socket if nobody listens on it'
+    const other =
+      address.path === undefined ? 'port (--port)' : 'path, or remove the socket if nobody listens on it'
     return badRequest(`${where} is in use, perhaps by another warpdex; choose another ${other}`)
   }
   if (error.code === 'EADDRNOTAVAIL')

@@ -13,7 +13,7 @@ import { CLIENT_OPTIONS, withClient } from '../session.js'
 const OPTIONS = {
   ...CLIENT_OPTIONS,
   key: text(`Type of the keys: ${SCALAR_KEY_TYPES.join(', ')}, or a tuple of 2 to 8 of them`),
-  payload: text('Kind of the payloads: u32, u64, fixed(n) with n bytes from 1 to 64, or bytes'),
+  payload: text('Kind of the payloads: u32, u64, fixed(n) with n bytes from 1 to 64, bytes, text or json'),
   relation: {
     ...text('Instead of --key and --payload: the relation to index'),
     implies: 'columns',

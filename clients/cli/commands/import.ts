@@ -11,11 +11,12 @@ import { type OnBadLine, openText } from '../import/text.js'
 import { untilSignal } from '../interrupt.js'
 import { bytesText, grouped, printOutcome } from '../output.js'
 import { type Progress, showProgress } from '../progress.js'
+import { parseSeparator } from '../separator.js'
 import { CLIENT_OPTIONS, withClient, withIndex } from '../session.js'
 import { withFile } from '../standard-input.js'
 
 /** What says something of a file for an index, and nothing of one for a relation. */
-const OF_INDEXES = ['separator', 'key-column', 'payload-column', 'if-exists', 'hex'] as const
+const OF_INDEXES = ['key-column', 'payload-column', 'if-exists', 'hex'] as const
 
 /** Bad lines that are reported one by one. */
 const REPORTED_BAD_LINES = 10
@@ -43,7 +44,7 @@ const OPTIONS = {
     describe: 'Format of a file with columns [by the extension; with --key-column csv]',
   },
   separator: text(
-    'Separator of key and payload: a tab, a comma or any text [the first tab or comma of a line; a tab if keys are not numbers]',
+    'Separator of key and payload, or of columns of CSV: tab, comma or any text [the first tab or comma of a line; a tab if keys are not numbers; of CSV a comma]',
   ),
   'key-column': { ...text('Column with the keys, if the file has named columns'), implies: 'payload-column' },
   'payload-column': { ...text('Column with the payloads'), implies: 'key-column' },
@@ -72,6 +73,7 @@ export const add = command({
     ['$0 import prices prices.csv --key-column id --payload-column cents', 'CSV with a header line'],
     ['zcat big.tsv.gz | $0 import big -', 'from standard input'],
     ['$0 import orders.csv --relation orders', 'rows of a relation, which is created if missing'],
+    [`$0 import orders.csv --relation orders --separator ';'`, 'the same, from CSV with semicolons'],
   ],
   epilogue: 'Lines are stored in order and in large chunks; what was stored before an error or Ctrl-C stays.',
   run: (options) =>
@@ -84,7 +86,6 @@ export const add = command({
 async function importIndex(options: ImportOptions, signal: AbortSignal): Promise<void> {
   const { file, keyColumn, payloadColumn } = options
   if (file === undefined) throw badRequest('name the file behind the index, or a --relation')
-  if (options.separator === '') throw badRequest('--separator is empty; it must be a text, tab or comma')
   const bad = badLines(options.skipBad)
   return withIndex({ ...options, index: options.target }, async (index, definition) => {
     if (keyColumn === undefined || payloadColumn === undefined) {
@@ -103,7 +104,7 @@ async function importIndex(options: ImportOptions, signal: AbortSignal): Promise
     const format = options.format ?? 'csv'
     if (format === 'arrow') throw badRequest('keys and payloads come from CSV, TSV, NDJSON or Parquet')
     await withFile(file, format, signal, async (path) => {
-      const reader = await FileReader.open({ path, format, separator: separatorOf(options, undefined) })
+      const reader = await FileReader.open({ path, format, separator: parseSeparator(options.separator) })
       try {
         const columns = { key: keyColumn, payload: payloadColumn }
         const rows = columnRows(reader, columns, options.skipBad ? bad.report : undefined)
@@ -167,6 +168,7 @@ async function importRows(options: ImportOptions, relation: string, signal: Abor
       client.importFile(path, {
         relation,
         format,
+        separator: parseSeparator(options.separator),
         columns: wanted,
         onBadLine: skipBad ? bad.report : undefined,
         onProgress: ({ rows, bytes, size }: ImportProgress) => {
@@ -205,15 +207,9 @@ function skippedText(bad: number): string {
   return `${grouped(bad)} bad lines skipped`
 }
 
-/** @param definition of an index where lines have a key and a payload */
-function separatorOf(
-  { separator }: ImportOptions,
-  definition: IndexDefinition | undefined,
-): string | undefined {
-  if (separator === 'tab') return '\t'
-  if (separator === 'comma') return ','
-  // Texts and tuples may well hold commas themselves.
-  return separator ?? (definition === undefined || isFixedKeyType(definition.keyType) ? undefined : '\t')
+/** Without one it is told by each line, but texts and tuples may well hold commas themselves. */
+function separatorOf({ separator }: ImportOptions, { keyType }: IndexDefinition): string | undefined {
+  return parseSeparator(separator) ?? (isFixedKeyType(keyType) ? undefined : '\t')
 }
 
 function rate({ rows, seconds }: LoadResult): string {

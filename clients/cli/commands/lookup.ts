@@ -9,6 +9,7 @@ import { untilSignal } from '../interrupt.js'
 import { grouped, printLines } from '../output.js'
 import { enriched } from '../rows/enriched.js'
 import { ROW_OPTIONS, rowFormat, writeRows } from '../rows/row-output.js'
+import { parseSeparator } from '../separator.js'
 import { CLIENT_OPTIONS, withIndex } from '../session.js'
 import { withFile } from '../standard-input.js'
 
@@ -27,6 +28,7 @@ const OPTIONS = {
   key: { ...text('Column of the file with the keys'), demandOption: true },
   as: { ...text('Name of the column that is added [payload]') },
   'file-format': { choices: LOOKUP_FORMATS, describe: 'What the file is [by the extension]' },
+  separator: text('Separator of columns of CSV: tab, comma or any text [a comma]'),
   ...ROW_OPTIONS,
   hex: flag('Read string and bytes keys, and print bytes payloads, as hex digits'),
 } as const
@@ -67,7 +69,8 @@ async function lookUp(
   const isText = kind === 'csv' || kind === 'tsv'
   const format = rowFormat(options, isText ? 'csv' : 'ndjson')
   const isVerbatim = isText && (format === 'csv' || format === 'table')
-  const reader = await FileReader.open({ path, format: kind })
+  const separator = parseSeparator(options.separator)
+  const reader = await FileReader.open({ path, format: kind, separator })
   let rows = 0
   let found = 0
   const count = (ofBatch: number, foundOfBatch: number) => {

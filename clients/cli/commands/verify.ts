@@ -1,6 +1,6 @@
 import { command, flag } from '../command.js'
 import { ExitCode } from '../exit-code.js'
-import { asJson, contents, grouped, printLines } from '../output.js'
+import { asJson, contents, counted, grouped, printLines } from '../output.js'
 import { bytesProgress } from '../progress.js'
 
 export const add = command({
@@ -22,7 +22,7 @@ export const add = command({
     if (findings.some(({ isLoss }) => isLoss)) process.exitCode = ExitCode.error
     if (json) return printLines([asJson(verification)])
     const kind = manifest === undefined ? 'data directory' : `backup of ${manifest.createdAt}`
-    const result = findings.length === 0 ? 'sound' : `${grouped(findings.length)} problems`
+    const result = findings.length === 0 ? 'sound' : counted(findings.length, 'problem', 'problems')
     return printLines([
       ...findings.map(({ isLoss, what, remedy }) => `${isLoss ? 'lost' : 'damaged'}: ${what}; ${remedy}`),
       `${path}: ${kind}, ${contents(indexes, relations)}, ${grouped(records)} records: ${result}`,

@@ -25,6 +25,8 @@ export interface ImportFileOptions {
   readonly relation: string
   /** By default it is told by the end of the file's name. */
   readonly format?: FileFormat | undefined
+  /** What stands between the columns of CSV; a comma by default, in TSV a tab. */
+  readonly separator?: string | undefined
   /** Columns whose types are not to be inferred, or that lose digits which the file has. */
   readonly columns?: readonly ColumnDefinition[] | undefined
   /** Called with each line of CSV that cannot be read, to skip it; by default the first one ends the import. */
@@ -44,6 +46,9 @@ export async function importFile(
   if (!FILE_FORMATS.includes(format)) {
     throw badRequest(`there is no format ${JSON.stringify(format)}; it is one of ${FILE_FORMATS.join(', ')}`)
   }
+  if (options.separator !== undefined && format !== 'csv' && format !== 'tsv') {
+    throw badRequest(`${format} has no separator, only CSV has`)
+  }
   const load = new Load(client, path, options)
   try {
     await (format === 'arrow' ? load.arrow() : load.table(format))
@@ -60,6 +65,19 @@ function storedText(rows: number, code: ErrorCode): string {
   if (rows > 0) return `; the first ${rows} rows are stored`
   // What a lost connection does not acknowledge may be stored.
   return code === 'CONNECTION_LOST' ? '' : '; no row is stored'
+}
+
+/** A file whose columns are not told apart has a single one, of all names. */
+function refuseUnseparated(
+  found: readonly { readonly name: string }[],
+  { separator }: ImportFileOptions,
+): void {
+  const [{ name }, ...others] = found
+  const likely = others.length > 0 || separator !== undefined ? undefined : /[;|\t,]/.exec(name)?.[0]
+  if (likely === undefined) return
+  throw badRequest(
+    `the file has one column, ${JSON.stringify(name)}; name its separator, such as ${JSON.stringify(likely)}`,
+  )
 }
 
 class Load {
@@ -81,7 +99,7 @@ class Load {
   }
 
   async table(format: TableFormat): Promise<void> {
-    const { onBadLine, signal } = this.#options
+    const { onBadLine, separator, signal } = this.#options
     if (onBadLine !== undefined && format !== 'csv' && format !== 'tsv') {
       throw badRequest(`bad lines of ${format} are not skipped, only those of CSV`)
     }
@@ -91,10 +109,11 @@ class Load {
     this.#size = facts?.size ?? 0
     // Where bad lines are passed over, each has to be found where it is read, as what the file has.
     const given = onBadLine === undefined ? await this.#givenColumns() : []
-    const reader = await FileReader.open({ path: this.#path, format }, given)
+    const reader = await FileReader.open({ path: this.#path, format, separator }, given)
     const onAbort = () => reader.interrupt()
     signal?.addEventListener('abort', onAbort)
     try {
+      refuseUnseparated(reader.columns, this.#options)
       const { relation, columns } = await this.#provide(reader.columns)
       const present = columns.filter((column) => reader.columns.some(({ name }) => name === column.name))
       for await (const batch of reader.batches(present, onBadLine !== undefined)) {

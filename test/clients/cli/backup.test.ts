@@ -16,7 +16,7 @@ t.test('backup of a running server, verify, restore, and the same answers', asyn
   const listed = await cli(['entries', 'towns'])
   t.match(listed.out, /Oslo\tcold\nOslo\tnorth\nRome\twarm\n/)
 
-  t.match(await cli(['backup', 'monday']), { code: 0, out: /backups\/monday: 1 indexes, .*checked/ })
+  t.match(await cli(['backup', 'monday']), { code: 0, out: /backups\/monday: 1 index, .*checked/ })
   t.match(await cli(['backup']), { code: 0, out: /backups\/warpdex-20\d\d-.*Z: / })
   t.match(await cli(['backup', 'monday']), { code: 2, err: /there already/ })
   t.match(await cli(['backup', '../else']), { code: 2, err: /warpdex: a backup's name has/ })
@@ -35,12 +35,12 @@ t.test('backup of a running server, verify, restore, and the same answers', asyn
   await cli(['delete', 'towns', 'Oslo'])
   t.same(await server.stop('SIGTERM'), [0, null])
 
-  t.match(await cli(['verify', join(backups, 'monday')]), { code: 0, out: /1 indexes, \d+ records: sound/ })
+  t.match(await cli(['verify', join(backups, 'monday')]), { code: 0, out: /1 index, \d+ records: sound/ })
   t.match(await cli(['verify', data]), { code: 0, out: /data directory, .*: sound/ })
   const restored = join(directory, 'restored')
   t.match(await cli(['restore', join(backups, 'monday'), restored]), {
     code: 0,
-    out: /1 indexes as they were/,
+    out: /1 index as they were/,
   })
   t.match(await cli(['restore', join(backups, 'monday'), data]), { code: 2, err: /holds data already/ })
   const other = await serve(t, restored)
@@ -50,7 +50,7 @@ t.test('backup of a running server, verify, restore, and the same answers', asyn
   t.same(await other.stop('SIGTERM'), [0, null])
 
   const offline = join(backups, 'offline')
-  t.match(await cli(['backup', offline, '--directory', restored]), { code: 0, out: /offline: 1 indexes/ })
+  t.match(await cli(['backup', offline, '--directory', restored]), { code: 0, out: /offline: 1 index,/ })
   const snapshot = readdirSync(join(offline, 'snapshots')).at(0)
   const damaged = join(offline, snapshot === undefined ? 'data.mdb' : join('snapshots', snapshot))
   const bytes = readFileSync(damaged)

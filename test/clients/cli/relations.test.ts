@@ -116,14 +116,19 @@ void t.test('relations from files', async (t) => {
     t.match(await cli(create.slice(0, 4)), { code: 2, err: /warpdex: .*columns.*--help/ })
     const input = 'id,city\n2,Bonn\n'
     const load = ['import', '-', '--relation', 'orders', '--format', 'csv']
-    for (const [flag, value] of [['--separator', ';'], ['--if-exists', 'replace'], ['--hex']]) {
+    for (const [flag, value] of [['--if-exists', 'replace'], ['--hex']]) {
       const given = [flag!, ...(value === undefined ? [] : [value])]
       const err = new RegExp(`warpdex: .*relation and ${flag!.slice(2)} are mutually exclusive`)
       t.match(await cli([...load, ...given], input), { code: 2, err })
     }
     const ofRelation = ['import', 'by id', '-', '--columns', 'id:u32']
     t.match(await cli(ofRelation, input), { code: 2, err: /--columns needs --relation/ })
-    t.match(await cli(load, input), { code: 0, out: /^1 rows, /, err: '' })
+    const semicolons = input.replaceAll(',', ';')
+    t.match(await cli(load, semicolons), {
+      code: 2,
+      err: /the file has one column, "id;city"; name its separator, such as ";"; no row is stored/,
+    })
+    t.match(await cli([...load, '--separator', ';'], semicolons), { code: 0, out: /^1 rows, /, err: '' })
     t.match(await cli(['relations']), {
       code: 0,
       out: /orders +id:u32\?,price:f32\?,city:string\? +7 .*by id \(id\)/,

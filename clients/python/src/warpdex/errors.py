@@ -62,9 +62,9 @@ class LoadError(WarpdexError):
     """Why a load ended early. What it stored before stays, so that it can be taken up from there."""
 
     def __init__(self, reason: WarpdexError, stored: LoadCounts) -> None:
-        super().__init__(
-            reason.code, f"{reason}; the first {stored.rows} rows of the load are stored"
-        )
+        rows = stored.rows
+        stays = f"the first {rows} rows of the load are" if rows > 0 else "no row of the load is"
+        super().__init__(reason.code, f"{reason}; {stays} stored")
         #: The first rows that are durable and, unless the connection was lost or a deadline passed, no others.
         self.stored = stored
 
