@@ -12,8 +12,9 @@ export interface DuckDB {
   readonly bindings: typeof import('@duckdb/node-bindings')
 }
 
-/** Rows that a stream reads ahead, a thread: more than a thread reads of a file at a time. */
+/** How far a stream reads ahead for each thread, which is more than one takes of a file at a time, and in all. */
 const READ_AHEAD_MIB = 32
+const MOST_READ_AHEAD_MIB = 512
 
 /**
  * Opens an empty database.
@@ -27,7 +28,8 @@ export async function openDuckDB(directory?: string): Promise<DuckDB> {
   // Files are read in their order; progress is asked for.
   await connection.run('set preserve_insertion_order = true; set enable_progress_bar = true')
   // Rows come in order, so that all but one thread of a stream can only read ahead.
-  await connection.run(`set streaming_buffer_size = '${availableParallelism() * READ_AHEAD_MIB}MiB'`)
+  const ahead = Math.min(availableParallelism() * READ_AHEAD_MIB, MOST_READ_AHEAD_MIB)
+  await connection.run(`set streaming_buffer_size = '${ahead}MiB'`)
   await connection.run('set enable_progress_bar_print = false; set progress_bar_time = 0')
   return { connection, bindings }
 }

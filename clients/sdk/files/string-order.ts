@@ -28,17 +28,26 @@ export function byteOrder(strings: CutColumn): Uint32Array {
       insertionSort(order, group, strings)
       continue
     }
+    const [first] = order.subarray(from)
+    const firstWord = wordAt(bytes, offsets[first] + depth, offsets[first + 1])
     let isOver = true
+    let isSame = true
     for (let i = from; i < to; i++) {
       const number = order[i]
       const at = offsets[number] + depth
       const end = offsets[number + 1]
+      const word = wordAt(bytes, at, end)
       isOver &&= at > end
-      keys[i] = wordAt(bytes, at, end) * NUMBERS + number
+      isSame &&= word === firstWord
+      keys[i] = word * NUMBERS + number
     }
-    // They differ in zeros at their ends only.
     if (isOver) {
+      // They differ in zeros at their ends only.
       order.subarray(from, to).sort((a, b) => offsets[a + 1] - offsets[a] - (offsets[b + 1] - offsets[b]))
+      continue
+    }
+    if (isSame) {
+      groups.push({ from, to, depth: depth + 4 })
       continue
     }
     keys.subarray(from, to).sort()
