@@ -201,10 +201,10 @@ function checkCast(reader: NodeReader, columns: Columns): TypedExpression {
   const type = columnTypeOf(reader)
   const free = type === 'string' ? textCast(value) : converted(value, type)
   if (free !== undefined) return free
-  const areNumbers = isNumeric(value.type) && isNumeric(type)
+  const areNumbers = [value.type, type].every((each) => isNumeric(each) || each === 'boolean')
   const isRead = value.type === 'string' || (value.type === 'timestamp' && type === 'date')
   if (!areNumbers && !isRead) {
-    throw reader.fault(`${value.type} cannot be cast to ${type}; numbers can, to any type of number`)
+    throw reader.fault(`${value.type} cannot be cast to ${type}; numbers and booleans can, to each other`)
   }
   return { kind: 'convert', args: [value], type, nullable: value.nullable }
 }

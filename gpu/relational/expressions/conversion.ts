@@ -7,7 +7,15 @@ import {
   storageOf,
 } from '../../../protocol/column-types.js'
 import { goesWithoutFault, isFloat } from '../../../protocol/query/value-types.js'
-import { DIVISION, DIVISION_128, MULTIPLICATION, MULTIPLICATION_128, strict } from './operators.js'
+import {
+  DIVISION,
+  DIVISION_128,
+  isZero,
+  MULTIPLICATION,
+  MULTIPLICATION_128,
+  strict,
+  truth,
+} from './operators.js'
 import { constantBits } from './ordered-numbers.js'
 import { ROUNDING, type Rounding } from './rounding.js'
 import type { RowText } from './row-text.js'
@@ -19,6 +27,7 @@ import type { RowValue } from './row-value.js'
  */
 
 export function conversion(code: RowText, a: RowValue, type: ColumnType): RowValue {
+  if (type === 'boolean') return truth(code, `!(${isZero(a)})`, [a])
   if (type === 'f64') return asDouble(code, a)
   if (type === 'f32') return asFloat(code, a)
   if (a.type === 'timestamp' && type === 'date') {

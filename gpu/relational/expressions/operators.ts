@@ -110,7 +110,8 @@ export function divided(
   return { type, words, value: result, valid, fault, dictionary: undefined }
 }
 
-function isZero({ type, words, value }: RowValue): string {
+/** WGSL of whether a number is 0. */
+export function isZero({ type, words, value }: RowValue): string {
   if (type === 'f32') return `(${value} & 0x7fffffffu) == 0u`
   if (type === 'f64') return `all((${value} & vec2u(0xffffffffu, 0x7fffffffu)) == vec2u())`
   return `all(${value} == ${wgslType(words)}())`

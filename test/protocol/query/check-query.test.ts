@@ -53,8 +53,8 @@ t.test('faults are named with the way to them', async (t) => {
       'query.columns[0].value: "contains" looks into strings only',
     ],
     [
-      project({ op: 'cast', args: [{ op: 'isNull', args: [col('s')] }], type: 'u32' }),
-      'query.columns[0].value: boolean cannot be cast to u32',
+      project({ op: 'cast', args: [{ op: 'isNull', args: [col('s')] }], type: 'date' }),
+      'query.columns[0].value: boolean cannot be cast to date',
     ],
     [
       project({

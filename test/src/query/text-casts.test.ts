@@ -208,6 +208,8 @@ t.test('what is no string is cast to the string that it is in DuckDB', async (t)
     'select u::varchar from r union select s from r',
     "select i::varchar from r where i::varchar in ('-7', '0') or i::varchar < '-2'",
     'select u::varchar from r where u < 0',
+    'select u::boolean, il::boolean, f::boolean, g::boolean, c::boolean, sum(i)::boolean from r group by all',
+    'select b::integer, b::ubigint + 1, b::float, b::double, b::decimal(9, 2), b::hugeint, true::integer from r',
     'select (sum(ul) * 1000)::varchar, sum(c)::varchar, avg(u)::varchar from r where u = 7',
   ])
     await bed.same(t, text)

@@ -111,6 +111,7 @@ export class RandomExpressions {
       () => this.#cast(),
       () => this.#truth(),
       () => this.#text(),
+      () => this.#textCast(),
       () => this.#date(),
     ]
     return random.pick(makers)() ?? this.#copy()
@@ -140,6 +141,16 @@ export class RandomExpressions {
       exact: true,
       small: false,
     }
+  }
+
+  /** What is no string, as one. Zeros among floats may have lost their sign. */
+  #textCast(): FuzzValue | undefined {
+    const column = this.#pick(({ exact, type }) => exact && type !== 'f32' && type !== 'f64')
+    if (column === undefined) return undefined
+    const { name, nullable } = column
+    const sql = `${quoted(name)}::varchar`
+    const expression: Expression = { op: 'cast', args: [columnOf(column)], type: 'string' }
+    return { expression, sql, type: 'string', nullable, exact: true, small: false }
   }
 
   /** A part of a date or timestamp, or one that is moved. */
