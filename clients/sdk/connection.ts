@@ -251,7 +251,10 @@ export class Connection {
 
   /** A call is for another server, to which this goes over once the one that it has has answered the others. */
   #move(call: Call, error: WarpdexError): void {
-    if (this.#moves >= this.#reconnect.attempts) return call.reject(error)
+    if (this.#moves >= this.#reconnect.attempts) {
+      call.reject(error)
+      return
+    }
     // It has done nothing.
     call.sends++
     if (this.#moved.length === 0) {

@@ -1,10 +1,16 @@
+import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import type { Config } from '../config/settings.js'
 import { VERSION } from '../version.js'
 import type { RunningServer } from './start-server.js'
 
 /** One screen about a server that has started: what it runs on, where its data lies, how to talk to it. */
-export function banner(config: Config, { url, engine }: RunningServer): string {
+export function banner(
+  config: Config,
+  { url: listening, engine }: Pick<RunningServer, 'url' | 'engine'>,
+): string {
+  // No certificate is for an address that stands for all of a machine.
+  const url = listening.replace(/^wss:\/\/(0\.0\.0\.0|\[::\])/, `wss://${hostname()}`)
   const { name, software } = engine.adapter
   const count = engine.list().length
   const address = url === 'ws://127.0.0.1:7070' ? '' : ` --url ${url}`

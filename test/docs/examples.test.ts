@@ -30,6 +30,8 @@ t.test('a stream is enriched in its order, a batch after the other', async (t) =
     lines.map((line) => JSON.parse(line)),
     wanted,
   )
+  const wrong = await installed.run(process.execPath, program, '', '{"customer": 1}\n\n{\n')
+  t.match(wrong, /line 3: /)
   const refused = await installed.run(process.execPath, ['examples/enrich-stream.mjs', 'name'])
   t.match(refused, /usage/)
 })

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
+import { hostname } from 'node:os'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { WebSocket } from 'ws'
@@ -436,10 +437,13 @@ t.test('twenty servers one after the other, on one directory', async (t) => {
 t.test('the banner says what it runs on, where data lies, and how to talk to it', async (t) => {
   const directory = t.testdir()
   const server = await start(t, { directory, token: 'secret' })
-  const text = banner(loadConfig({ flags: { directory, token: 'secret' } }), server)
+  const config = loadConfig({ flags: { directory, token: 'secret' } })
+  const text = banner(config, server)
   for (const part of [server.url, directory, 'SwiftShader', 'slow', 'warpdex stats', 'token']) {
     t.ok(text.includes(part), part)
   }
   t.notOk(text.includes('secret'))
+  const { engine } = server
+  t.match(banner(config, { url: 'wss://0.0.0.0:7474', engine }), `--url wss://${hostname()}:7474`)
   t.ok(text.split('\n').length < 24, 'it fits one screen')
 })
