@@ -125,7 +125,10 @@ t.test('import', async (t) => {
     await cli(['create', 'endless', '--key', 'u32', '--payload', 'u32'])
     const relation = ['import', '-', '--relation', 'endless', '--format', 'csv']
     for (const [args, stored] of [
-      [['import', 'endless', '-'], /^warpdex: CANCELLED: .*; (the first \d+ rows|no row) of the load (are|is) stored\n$/],
+      [
+        ['import', 'endless', '-'],
+        /^warpdex: CANCELLED: .*; (the first \d+ rows|no row) of the load (are|is) stored\n$/,
+      ],
       [relation, /^warpdex: CANCELLED: it was cancelled before standard input ended; nothing was done\n$/],
     ] as const) {
       const child = spawnCli({ WARPDEX_URL: server.url }, args)
