@@ -8,12 +8,19 @@ import type {
   Expression,
   FunctionName,
   MatchKind,
+  QueryNode,
 } from '../../../protocol/query/tree.js'
 import { shown, titleOf } from '../../../protocol/shown.js'
 import { checkName } from '../call-options.js'
+import { subqueryValue, withoutSubqueries } from './subqueries.js'
 
 /** What an expression may be made of: another one, or a constant. */
 export type Operand = Value | number | bigint | string | boolean | null
+
+/** A query, as far as it is known here. */
+interface Rows {
+  readonly tree: QueryNode
+}
 
 /** A value that a query computes for each row; columns are values by `col`, constants where they stand. */
 export class Value {
@@ -55,10 +62,14 @@ export class Value {
 
   /**
    * Equal to one of these.
-   * @param values a list, a set, a typed array
+   * @param values a list, a set, a typed array; or, in `where`, a query with one column
    * @throws WarpdexError `BAD_REQUEST` for anything else
    */
-  in(values: Iterable<Operand>): Value {
+  in(values: Iterable<Operand> | Rows): Value {
+    if (isRows(values)) {
+      const value = withoutSubqueries(this.expression)
+      return new Value(subqueryValue({ kind: 'in', tree: values.tree, on: [], value }))
+    }
     // A string could be taken for a list of its characters.
     if (typeof values === 'string' || typeof values?.[Symbol.iterator] !== 'function') {
       throw badRequest("in takes a list of values, as in(['MAIL', 'SHIP'])")
@@ -365,7 +376,7 @@ export function distinct(aggregate: AggregateValue): AggregateValue {
 
 /** A column by its name, or a value. */
 export function columnOrValue(value: Value | string): Expression {
-  return typeof value === 'string' ? { column: value } : expressionOf(value)
+  return typeof value === 'string' ? { column: value } : withoutSubqueries(expressionOf(value))
 }
 
 /**
@@ -393,5 +404,9 @@ export function expressionOf(operand: Operand): Expression {
  * lost digits does.
  */
 const PAST_ALL = 2 ** 64 + 2 ** 12
+
+function isRows(values: Iterable<Operand> | Rows): values is Rows {
+  return typeof values === 'object' && values !== null && 'tree' in values
+}
 
 const CONSTANT_TYPES: readonly string[] = ['number', 'string', 'boolean']
