@@ -88,7 +88,7 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     benchBulk({ adapter, logarithm: largest(20), withoutDevice: device.facts.software ? 24 : largest(26) }),
   files: ({ adapter, device, quick }) => {
     device.destroy()
-    return benchFiles(adapter, quick ? 500_000 : 4_000_000)
+    return benchFiles(adapter, quick ? 500_000 : device.facts.software ? 4_000_000 : 20_000_000)
   },
   shards: ({ adapter, device, millions }) => {
     const [u32, u64] = millions ?? (device.facts.software ? [2, 1] : [1000, 500])

@@ -83,7 +83,7 @@ export class FileReader {
         if (full !== undefined) yield full
       }
     } catch (error) {
-      throw fileError(this.#file.path, (await this.#unreadLine(columns, error)) ?? error)
+      throw fileError(this.#file.path, (await this.#failedLine(columns, error)) ?? error)
     }
     const last = builder.end()
     if (last.rows > 0) yield last
@@ -129,8 +129,8 @@ export class FileReader {
     })
   }
 
-  /** A text that is no number is found behind where lines are known: its line is looked for by reading numbers at once. */
-  async #unreadLine(columns: readonly ColumnDefinition[], error: unknown): Promise<unknown> {
+  /** Texts become numbers after DuckDB has read them, when it no longer knows their lines. Reading numbers at once finds the line of one that fails. */
+  async #failedLine(columns: readonly ColumnDefinition[], error: unknown): Promise<unknown> {
     const { message } = toWarpdexError(error)
     if (!isCsv(this.#file.format) || !message.startsWith('Conversion Error: Could not')) return undefined
     const typed = this.#typed(columns, ({ type }) => duckType(type).sql)

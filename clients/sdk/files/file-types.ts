@@ -85,7 +85,7 @@ const WHOLE = /^U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?$/
 /**
  * As what a column of a text file is read, of which DuckDB has found the type: never rounded to a whole number or to fewer digits, nor a number
  * past the range of FLOAT to infinity.
- * @param isExact whether what is no number has to be found where it is read; it takes twenty times as long
+ * @param isExact whether a value that is not a number must fail while it is read, so that its line can be skipped; that takes twenty times as long
  */
 export function readType(type: ColumnType, found: string, isExact: boolean): string {
   const { sql } = duckType(type)
@@ -100,7 +100,7 @@ export function converted(expression: string, name: string, type: ColumnType, fo
   if (found !== 'VARCHAR') return convertedNumber(expression, name, type, found)
   const { sql } = duckType(type)
   if (!isNumber(sql)) return convertedNumber(expression, name, type, found)
-  // Few texts have digits that could be lost: only they are read as numbers that hold all.
+  // Few texts have digits that could be lost: only those become numbers that hold all digits first.
   const exact = convertedNumber(`cast(${expression} as ${EXACT})`, name, type, EXACT)
   const shape = decimalShape(type)
   const own = shape === undefined ? sql : `DECIMAL(${shape.precision},${shape.scale})`

@@ -109,7 +109,7 @@ function insertionSort(order: Uint32Array, { from, to, depth }: Group, strings: 
   }
 }
 
-/** Compares two strings that are equal up to a byte, or have ended before it and have only zeros beyond each other. */
+/** Compares two strings that are equal up to a byte, or end before it and differ in zeros only up to there. */
 function comparedFrom(depth: number, one: number, other: number, { bytes, offsets }: CutColumn): number {
   const [oneEnd, otherEnd] = [offsets[one + 1], offsets[other + 1]]
   const oneFrom = Math.min(offsets[one] + depth, oneEnd)
