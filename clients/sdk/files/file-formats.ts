@@ -26,3 +26,8 @@ export function formatOf(path: string, advice = `say the format: ${FILE_FORMATS.
   if (format !== undefined) return format
   throw badRequest(`${path} does not tell what it is; ${advice}`)
 }
+
+/** Whether a file is CSV, whatever separates its columns. */
+export function isCsv(format: FileFormat): boolean {
+  return format === 'csv' || format === 'tsv'
+}

@@ -3,6 +3,7 @@ import type { ColumnDefinition } from '../../../protocol/relation.js'
 import type { RelationBatch } from '../../../protocol/relation-batch.js'
 import { BatchBuilder } from './batch-builder.js'
 import { type DuckDB, fileError, identifier, literal, openDuckDB } from './duckdb.js'
+import { isCsv } from './file-formats.js'
 import { converted, duckType, fileType, readType } from './file-types.js'
 
 /** Files that DuckDB reads. */
@@ -164,10 +165,6 @@ async function failureOf({ connection }: DuckDB, sql: string): Promise<unknown> 
     return error
   }
   return undefined
-}
-
-function isCsv(format: TableFormat): boolean {
-  return format === 'csv' || format === 'tsv'
 }
 
 function separatorOf({ format, separator }: TableFile): string {

@@ -8,7 +8,7 @@ import type { AppendedRows } from '../../../protocol/relation-batch.js'
 import { arrowDefinition, loadArrow } from '../arrow.js'
 import type { Client } from '../client.js'
 import type { Relation } from '../remote-relation.js'
-import { FILE_FORMATS, type FileFormat, formatOf } from './file-formats.js'
+import { FILE_FORMATS, type FileFormat, formatOf, isCsv } from './file-formats.js'
 import { FileReader, type TableFormat } from './file-reader.js'
 
 /** How far an import is. */
@@ -46,7 +46,7 @@ export async function importFile(
   if (!FILE_FORMATS.includes(format)) {
     throw badRequest(`there is no format ${JSON.stringify(format)}; it is one of ${FILE_FORMATS.join(', ')}`)
   }
-  if (options.separator !== undefined && format !== 'csv' && format !== 'tsv') {
+  if (options.separator !== undefined && !isCsv(format)) {
     throw badRequest(`${format} has no separator, only CSV has`)
   }
   const load = new Load(client, path, options)
@@ -67,16 +67,12 @@ function storedText(rows: number, code: ErrorCode): string {
   return code === 'CONNECTION_LOST' ? '' : '; no row is stored'
 }
 
-/** A file whose columns are not told apart has a single one, of all names. */
-function refuseUnseparated(
-  found: readonly { readonly name: string }[],
-  { separator }: ImportFileOptions,
-): void {
-  const [{ name }, ...others] = found
-  const likely = others.length > 0 || separator !== undefined ? undefined : /[;|\t,]/.exec(name)?.[0]
-  if (likely === undefined) return
+/** CSV with another separator has a single column, of all names. */
+function refuseUnseparated([only, ...others]: readonly { readonly name: string }[]): void {
+  const likely = /[;|\t,]/.exec(only.name)?.[0]
+  if (others.length > 0 || likely === undefined) return
   throw badRequest(
-    `the file has one column, ${JSON.stringify(name)}; name its separator, such as ${JSON.stringify(likely)}`,
+    `the file has one column, ${JSON.stringify(only.name)}; name its separator, such as ${JSON.stringify(likely)}`,
   )
 }
 
@@ -100,7 +96,7 @@ class Load {
 
   async table(format: TableFormat): Promise<void> {
     const { onBadLine, separator, signal } = this.#options
-    if (onBadLine !== undefined && format !== 'csv' && format !== 'tsv') {
+    if (onBadLine !== undefined && !isCsv(format)) {
       throw badRequest(`bad lines of ${format} are not skipped, only those of CSV`)
     }
     // What cannot be looked at, DuckDB says why.
@@ -113,7 +109,7 @@ class Load {
     const onAbort = () => reader.interrupt()
     signal?.addEventListener('abort', onAbort)
     try {
-      refuseUnseparated(reader.columns, this.#options)
+      if (separator === undefined && isCsv(format)) refuseUnseparated(reader.columns)
       const { relation, columns } = await this.#provide(reader.columns)
       const present = columns.filter((column) => reader.columns.some(({ name }) => name === column.name))
       for await (const batch of reader.batches(present, onBadLine !== undefined)) {
