@@ -1,4 +1,5 @@
 import { badRequest } from '../../protocol/errors.js'
+import { getOrInsert } from '../../protocol/get-or-insert.js'
 import { structureOf } from '../../protocol/query/structure.js'
 import {
   argumentsOf,
@@ -25,8 +26,12 @@ export function isTextCast(expression: TypedExpression): expression is TextCast 
 
 /** Whether there is one in an expression, or it is one. */
 export function hasTextCast(expression: TypedExpression): boolean {
-  return isTextCast(expression) || argumentsOf(expression).some(hasTextCast)
+  return getOrInsert(known, expression, () => {
+    return isTextCast(expression) || argumentsOf(expression).some(hasTextCast)
+  })
 }
+
+const known = new WeakMap<TypedExpression, boolean>()
 
 /**
  * A tree that gives the same, in which nothing but values of projections are such casts.

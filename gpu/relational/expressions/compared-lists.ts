@@ -1,11 +1,13 @@
-import { columnWords } from '../../../protocol/column-types.js'
 import { getOrInsert } from '../../../protocol/get-or-insert.js'
 import type { ConstantValue, TypedExpression } from '../../../protocol/query/typed.js'
 import { codeOf } from '../query/dictionaries.js'
 import type { StringDictionary } from '../string-dictionary.js'
 import type { ExpressionNumbers } from './expression-numbers.js'
-import { orderedNumber } from './ordered-numbers.js'
+import { constantBits, orderedNumber } from './ordered-numbers.js'
+import type { RowText } from './row-text.js'
+import type { RowValue } from './row-value.js'
 import { type Interval, setOf } from './value-sets.js'
+import { within } from './within.js'
 
 type Constant = Exclude<ConstantValue, null>
 
@@ -39,15 +41,15 @@ export function comparedLists(
   return { lists: [...lists.values()], others }
 }
 
-/** What an operand compares a value with, for equality; undefined for values of 128 bits, too. */
+/** What an operand compares a value with, for equality. */
 function constantOf(operand: TypedExpression): Constant | undefined {
   if (operand.kind !== 'comparison' || operand.op !== '=') return undefined
-  const [left, right] = operand.args
-  return right.kind === 'constant' && columnWords(left.type) < 4 ? (right.value ?? undefined) : undefined
+  const [, right] = operand.args
+  return right.kind === 'constant' ? (right.value ?? undefined) : undefined
 }
 
 /** The constants as intervals of their places in the order of the type, strings by their numbers; of strings those that a dictionary has. */
-export function intervalsOf(
+function intervalsOf(
   { value: { type }, constants }: ComparedList,
   dictionary: StringDictionary | undefined,
 ): readonly Interval[] {
@@ -58,4 +60,19 @@ export function intervalsOf(
     if (place !== undefined) places.push(BigInt(place))
   }
   return setOf(places).intervals
+}
+
+/** WGSL of whether a value, not null, is one of the constants. */
+export function isAmong(code: RowText, value: RowValue, list: ComparedList): string {
+  if (value.words < 4) return `${within(code, value, intervalsOf(list, value.dictionary))} != 0u`
+  const constants = list.constants.map(BigInt)
+  // Those of 64 bits are looked for as such.
+  const isShort = (constant: bigint) => BigInt.asIntN(64, constant) === constant
+  const lower = code.computed('i64', `${value.value}.xy`)
+  const fits = `all(${value.value} == ${code.use('integers128', 'wide_to_128')}(${lower.value}))`
+  const { intervals } = setOf(constants.filter(isShort).map((constant) => orderedNumber(constant, 'i64')))
+  const others = constants
+    .filter((constant) => !isShort(constant))
+    .map((constant) => `all(${value.value} == ${code.constant(constantBits(constant, value.type), 4).value})`)
+  return [`(${fits} & (${within(code, lower, intervals)} != 0u))`, ...others].join(' | ')
 }

@@ -7,7 +7,7 @@ import type { QueryColumn } from '../query/query-column.js'
 import type { TableColumn } from '../query/table.js'
 import type { StringDictionary } from '../string-dictionary.js'
 import { arithmetic128 } from './arithmetic-128.js'
-import { type ComparedList, comparedLists, intervalsOf } from './compared-lists.js'
+import { type ComparedList, comparedLists, isAmong } from './compared-lists.js'
 import { conversion } from './conversion.js'
 import { ExpressionNumbers } from './expression-numbers.js'
 import { calledFunction } from './functions.js'
@@ -250,6 +250,6 @@ export class RowCode extends RowText {
   /** Whether a value equals one of many constants. */
   #list(list: ComparedList): RowValue {
     const value = this.value(list.value)
-    return truth(this, `${within(this, value, intervalsOf(list, value.dictionary))} != 0u`, [value])
+    return truth(this, isAmong(this, value, list), [value])
   }
 }

@@ -58,6 +58,8 @@ const EXPRESSIONS = [
 /** Expressions of a statement. */
 const AT_ONCE = 8
 
+const LIST = Array.from({ length: 60 }, (_, i) => 2 * i - 40)
+
 const STATEMENTS = [
   'select k, sum(u), sum(i), sum(ul), sum(il), sum(c), sum(e) from r group by k',
   'select sum(u), sum(i), sum(ul), sum(il), sum(c), sum(e), avg(il), avg(c) from r',
@@ -73,7 +75,7 @@ const STATEMENTS = [
   `select a.k, b.k from ${SUMS} a join ${SUMS} b on a.si = b.si`,
   `select a.k, b.k from ${SUMS} a left join ${SUMS} b on a.si = b.su and a.k < b.k`,
   `select k from ${SUMS} where sil = (select max(sil) from ${SUMS})`,
-  `select k from ${SUMS} where si in (1, 5, -7, 12345678901234567890123) or si between -100 and 7.5 or sc is null`,
+  `select k from ${SUMS} where si in (${LIST.join(', ')}, 12345678901234567890123, -9223372036854775809) or si between -100 and 7.5 or sc is null`,
   `select r.k, i from r join ${SUMS} s on r.i = s.si`,
 ]
 
