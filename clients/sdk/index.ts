@@ -107,12 +107,10 @@ export type { Blob, PayloadInput, PayloadsInput, PayloadToStore } from './payloa
 export {
   type Columns,
   descending,
-  exists,
   type JoinOptions,
   Query,
   relation,
   type SetOptions,
-  scalar,
 } from './query/query.js'
 export type { Cell, CellArray, QueryBatch, ResultVector } from './query/query-batch.js'
 export type { QueryResult } from './query/query-result.js'

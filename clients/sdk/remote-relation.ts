@@ -35,7 +35,6 @@ import {
 import type { Connection } from './connection.js'
 import { COLUMN_BYTES } from './data-call.js'
 import { type CreateOptions, layoutOf, RELATION_INDEX_OPTIONS } from './options.js'
-import { withoutSubqueries } from './query/subqueries.js'
 import { expressionOf, type Operand, Value } from './query/value.js'
 import { RememberedAnswer } from './remembered-answer.js'
 import type { Index } from './remote-index.js'
@@ -137,7 +136,7 @@ export class Relation {
   async deleteRows(rows: RowFilter, options: CallOptions = {}): Promise<number> {
     checkChange(rows, { where: CONDITION }, 'deleteRows')
     checkOptions(options, CALL_OPTIONS, 'deleteRows')
-    return (await this.#change({ where: withoutSubqueries(rows.where.expression) }, options)).changed
+    return (await this.#change({ where: rows.where.expression }, options)).changed
   }
 
   /**
@@ -151,7 +150,7 @@ export class Relation {
     checkChange(update, { where: CONDITION, set: NEW_VALUES }, 'updateRows')
     checkOptions(options, CALL_OPTIONS, 'updateRows')
     const values = Object.entries(update.set).map(([name, value]) => [name, expressionOf(value)] as const)
-    const change = { where: withoutSubqueries(update.where.expression), set: Object.fromEntries(values) }
+    const change = { where: update.where.expression, set: Object.fromEntries(values) }
     const { changed, first = 0 } = await this.#change(change, options)
     return { first, rows: changed }
   }

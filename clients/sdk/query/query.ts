@@ -23,7 +23,6 @@ import {
   TEXT,
   TEXTS,
 } from '../call-options.js'
-import { chosenRows, subqueryValue, withoutSubqueries } from './subqueries.js'
 import { type AggregateValue, columnOrValue, Value } from './value.js'
 
 /** Columns to compute, by their names; a list of names keeps columns as they are. */
@@ -79,9 +78,13 @@ export class Query {
     this.tree = tree
   }
 
-  /** The rows for which a condition is true. Parts of it that `and` joins may have a subquery each: `exists`, `scalar` or `in` of a query. */
+  /** The rows for which a condition is true. */
   where(condition: Value): Query {
-    return new Query(chosenRows(this.tree, conditionOf(condition, "where(col('k').gt(3))", 'where')))
+    return new Query({
+      op: 'where',
+      input: this.tree,
+      condition: conditionOf(condition, "where(col('k').gt(3))", 'where'),
+    })
   }
 
   /** These columns, in this order. */
@@ -96,8 +99,7 @@ export class Query {
     if (band !== undefined) checkOptions(band, BAND_FIELDS, 'the band of join', 'field')
     const pairs = on === undefined ? undefined : pairsOf(on)
     const condition =
-      options.condition &&
-      withoutSubqueries(conditionOf(options.condition, "condition: col('a').lt(col('b'))", 'join'))
+      options.condition && conditionOf(options.condition, "condition: col('a').lt(col('b'))", 'join')
     const matching = { on: pairs, band, condition, algorithm }
     return new Query({ op: 'join', left: this.tree, right: other.tree, kind, as, ...matching })
   }
@@ -138,7 +140,7 @@ export class Query {
   orderBy(...by: readonly (string | Value | SortColumn | SortValue)[]): Query {
     const columns = by.map((column) => {
       if (typeof column === 'string') return { column }
-      if (column instanceof Value) return { value: columnOrValue(column) }
+      if (column instanceof Value) return { value: column.expression }
       if (typeof column !== 'object' || column === null) {
         const right = "names of columns and values, as in orderBy('a', descending('b'))"
         throw badRequest(`orderBy takes ${right}, not ${titleOf(column)}`)
@@ -171,25 +173,6 @@ export function relation(name: string, as?: string): Query {
   checkName(name, 'relation', 'a relation')
   if (as !== undefined) checkName(as, 'as', 'columns')
   return new Query({ op: 'scan', relation: name, as })
-}
-
-/**
- * Whether another query has rows for a row, as a condition of `where`.
- * @param on columns that are equal, as of `join`
- */
-export function exists(query: Query, on: NonNullable<JoinOptions['on']>): Value {
-  checkQuery(query, 'exists')
-  return new Value(subqueryValue({ kind: 'exists', tree: query.tree, on: pairsOf(on) }))
-}
-
-/**
- * The one value that a query gives, or gives for a row, in a condition of `where`, which is not true where there is none.
- * @param query groups, by the columns of `on` if there are any
- * @param on columns that are equal, as of `join`
- */
-export function scalar(query: Query, on: NonNullable<JoinOptions['on']> = []): Value {
-  checkQuery(query, 'scalar')
-  return new Value(subqueryValue({ kind: 'scalar', tree: query.tree, on: pairsOf(on) }))
 }
 
 /** A column or a value to order by, the largest first. */

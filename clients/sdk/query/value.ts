@@ -8,19 +8,12 @@ import type {
   Expression,
   FunctionName,
   MatchKind,
-  QueryNode,
 } from '../../../protocol/query/tree.js'
 import { shown, titleOf } from '../../../protocol/shown.js'
 import { checkName } from '../call-options.js'
-import { subqueryValue, withoutSubqueries } from './subqueries.js'
 
 /** What an expression may be made of: another one, or a constant. */
 export type Operand = Value | number | bigint | string | boolean | null
-
-/** A query, as far as it is known here. */
-interface Rows {
-  readonly tree: QueryNode
-}
 
 /** A value that a query computes for each row; columns are values by `col`, constants where they stand. */
 export class Value {
@@ -62,14 +55,10 @@ export class Value {
 
   /**
    * Equal to one of these.
-   * @param values a list, a set, a typed array; or, in `where`, a query with one column
+   * @param values a list, a set, a typed array
    * @throws WarpdexError `BAD_REQUEST` for anything else
    */
-  in(values: Iterable<Operand> | Rows): Value {
-    if (isRows(values)) {
-      const value = withoutSubqueries(this.expression)
-      return new Value(subqueryValue({ kind: 'in', tree: values.tree, on: [], value }))
-    }
+  in(values: Iterable<Operand>): Value {
     // A string could be taken for a list of its characters.
     if (typeof values === 'string' || typeof values?.[Symbol.iterator] !== 'function') {
       throw badRequest("in takes a list of values, as in(['MAIL', 'SHIP'])")
@@ -376,7 +365,7 @@ export function distinct(aggregate: AggregateValue): AggregateValue {
 
 /** A column by its name, or a value. */
 export function columnOrValue(value: Value | string): Expression {
-  return typeof value === 'string' ? { column: value } : withoutSubqueries(expressionOf(value))
+  return typeof value === 'string' ? { column: value } : expressionOf(value)
 }
 
 /**
@@ -404,9 +393,5 @@ export function expressionOf(operand: Operand): Expression {
  * lost digits does.
  */
 const PAST_ALL = 2 ** 64 + 2 ** 12
-
-function isRows(values: Iterable<Operand> | Rows): values is Rows {
-  return typeof values === 'object' && values !== null && 'tree' in values
-}
 
 const CONSTANT_TYPES: readonly string[] = ['number', 'string', 'boolean']
