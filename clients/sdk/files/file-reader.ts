@@ -133,7 +133,8 @@ export class FileReader {
   /** Texts become numbers after DuckDB has read them, when it no longer knows their lines. Reading numbers at once finds the line of one that fails. */
   async #failedLine(columns: readonly ColumnDefinition[], error: unknown): Promise<unknown> {
     const { message } = toWarpdexError(error)
-    if (!isCsv(this.#file.format) || !message.startsWith('Conversion Error: Could not')) return undefined
+    if (this.#file.format === 'parquet' || !message.startsWith('Conversion Error: Could not'))
+      return undefined
     const typed = this.#typed(columns, ({ type }) => duckType(type).sql)
     const list = columns.map(({ name }) => `count(${identifier(name)})`).join(', ')
     return failureOf(this.#duckdb, `select ${list} from ${scanOf(this.#file, { typed, skipBad: false })}`)
