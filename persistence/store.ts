@@ -218,6 +218,11 @@ export class Store {
     )
   }
 
+  /** Forgets the replica set: from then on the store changes by itself. */
+  async leaveReplicaSet(): Promise<void> {
+    await this.#committer.commit([{ keyspace: this.#root, key: REPLICA_KEY }])
+  }
+
   /** Refuses such changes. Resolves when none are under way. */
   stopSharing(): Promise<void> {
     return this.#committer.stopSharing()

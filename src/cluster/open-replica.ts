@@ -52,3 +52,14 @@ export async function restoreReplica(
   if (name === '' || folder === '' || (await holdsStore(directory))) return
   await restoreNewest({ folder, name, onWarning }, directory)
 }
+
+/** What a server without a replica set writes others will never have: its data directory is of none from then on. */
+export async function leaveReplicaSet(
+  { replica }: Engine,
+  onWarning: (message: string) => void,
+): Promise<void> {
+  const { note } = replica
+  if (note === undefined) return
+  onWarning(`the data directory was of the replica set ${note.name}, and is of none from now on`)
+  await replica.leave()
+}

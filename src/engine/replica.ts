@@ -62,6 +62,11 @@ export class Replica {
     this.#host.store.shareBy(log, replicaSet)
   }
 
+  /** Takes part in no replica set any more. */
+  leave(): Promise<void> {
+    return this.#host.store.leaveReplicaSet()
+  }
+
   /** Makes a backup of what is durable now, as `Store.backUp`. */
   async backUp(path: string): Promise<void> {
     await this.#host.store.backUp(path)

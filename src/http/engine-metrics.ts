@@ -1,3 +1,4 @@
+import type { ReplicaFigures } from '../../protocol/replica.js'
 import type { Engine } from '../engine/engine.js'
 import type { RelationFacts } from '../engine/named-relation.js'
 import { counters, gauges, type Metric, type Sample } from './exposition.js'
@@ -49,6 +50,7 @@ export function engineMetrics(engine: Engine | undefined): Metric[] {
         next.length === 0 ? 0 : Math.min(...next) / 1000,
       ],
       slab_bytes: ['Slabs of device memory by what they hold, and whether somebody has their pages.', slabs],
+      ...replicaGauges(server?.replica),
       store_bytes: ['Data file and snapshots on disk.', server?.storeBytes ?? 0],
       payload_cache_bytes: ['Payloads of kind bytes in memory.', server?.cachedPayloadBytes ?? 0],
       index_region_bytes: [`Device memory of the ${METERED_MEMBERS} largest indexes ${content}`, regions],
@@ -60,6 +62,15 @@ export function engineMetrics(engine: Engine | undefined): Metric[] {
     ...memberGauges('index', largest, indexes),
     ...relationMetrics(relations),
   ]
+}
+
+/** Only of a node of a replica set. */
+function replicaGauges(replica: ReplicaFigures | undefined) {
+  if (replica === undefined) return {}
+  return {
+    replica_owner: ['1 of the node that takes writes for its replica set.', Number(replica.role === 'owner')],
+    replica_position: ['Position in the log of the replica set up to which all is made.', replica.position],
+  } as const
 }
 
 /** Kept results of queries come and go under ever new names, so that only their sums are told. */

@@ -1,6 +1,6 @@
 import { SnapshotThread } from '../../persistence/snapshots/snapshot-thread.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { openReplica, restoreReplica } from '../cluster/open-replica.js'
+import { leaveReplicaSet, openReplica, restoreReplica } from '../cluster/open-replica.js'
 import { ReplicaGate } from '../cluster/replica-gate.js'
 import type { ReplicaNode } from '../cluster/replica-node.js'
 import type { Config } from '../config/settings.js'
@@ -119,7 +119,8 @@ export class RunningServer {
     await restoreReplica(config, onWarning)
     const engine = await Engine.open({ ...engineOptions(config), ...own })
     this.#engine = engine
-    if (config.replicaSet !== '') this.#replica = await openReplica(engine, config, this.url, onWarning)
+    if (config.replicaSet === '') await leaveReplicaSet(engine, onWarning)
+    else this.#replica = await openReplica(engine, config, this.url, onWarning)
     this.#backend.begin(engine, this.#replica && new ReplicaGate(this.#replica))
     const { name, software } = engine.adapter
     log.info({ adapter: name, software, indexes: engine.list().length }, 'ready')

@@ -4,11 +4,14 @@ import t from 'tap'
 import { LIMITS } from '../../protocol/limits.js'
 import { flagName, SETTINGS } from '../../src/config/settings.js'
 
-const results = readdirSync('bench/results').map((name) => join('bench/results', name))
+const results = readdirSync('bench/results', { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => join('bench/results', name))
 const documents = [
   '.',
   'clients/load-test',
   'bench/papers',
+  'bench/results',
   'clients/level',
   'clients/python',
   'clients/sdk',

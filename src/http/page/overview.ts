@@ -1,3 +1,4 @@
+import type { ReplicaFigures } from '../../../protocol/replica.js'
 import type { HistoryField } from '../../observe/history.js'
 import type { ServerStatus } from '../status.js'
 import { byId, Keyed, make, setText } from './dom.js'
@@ -72,7 +73,15 @@ function factsOf({ server }: ServerStatus): readonly (readonly [string, string])
     ['Adapter', software ? `${name} (a CPU: slow)` : name],
     ['Up for', span(server.uptimeSeconds)],
     ['On disk', bytes(server.storeBytes)],
+    ...(server.replica ? [['Replica set', replicaText(server.replica)] as const] : []),
   ]
+}
+
+function replicaText({ name, role, owner, position }: ReplicaFigures): string {
+  const part = { owner: 'owner', following: `follows ${owner ?? 'nobody yet'}`, failed: 'cannot follow' }[
+    role
+  ]
+  return `${name}: ${part}, at ${position}`
 }
 
 function tilesOf({ history, traffic, server, indexes, unlisted }: ServerStatus): readonly Tile[] {

@@ -42,6 +42,11 @@ test('clients of a replica set find its owner, also when it is another one', asy
   t.same(await Promise.all([1, 2, 100, 119, 3].map((key) => prices.get(key))), [10, 20, 0, 19, undefined])
   t.not((await ownerOf()).owner, owner)
 
+  const metrics = await fetch(`${others[0]!.url.replace('ws:', 'http:')}/metrics`).then((response) =>
+    response.text(),
+  )
+  t.match(metrics, /^warpdex_replica_position [1-9]/m)
+
   // Any node answers whoever asks for what it has.
   for (const { url } of others) {
     const reader = await connect(url, { reads: 'any' })
