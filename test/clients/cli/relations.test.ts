@@ -48,7 +48,7 @@ void t.test('relations from files', async (t) => {
     const strict = /^row 2 has no value in column "price".*price:f32\?/
     await refused(strict, 'orders.csv', 'strict', 'id:u32,price:f32,city:string')
     await refused(/has no column "n"; its columns are id, price, city/, 'late.csv', 'orders')
-    await refused(/line 10502: .*"x" to 'DECIMAL/, 'late.csv', 'late', 'n:u32')
+    await refused(/line 10502: .*"x" to 'UINTEGER/, 'late.csv', 'late', 'n:u32')
     t.equal(await load('late.csv', 'late'), 10_501, 'as strings')
     await refused(
       /short.csv: line 3: Expected Number of Columns: 2 Found: 1, in "3"; no row/,
