@@ -1,148 +1,75 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { JsMsg } from '@nats-io/jetstream'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
-import type { Nats } from './nats.js'
+import { type EntryPart, partsOf, putHeaders, readPart } from './entry-parts.js'
+import { type Nats, REQUEST_MS } from './nats.js'
 import type { LogEntry, ReplicatedLog } from './replicated-log.js'
-
-/** Of each message of an entry. */
-const HEADERS = {
-  /** Names the append, so that an attempt is known again. */
-  append: 'Warpdex-Append',
-  /** Number of the message within its entry, from 1 on, and how many there are, as 1/3. */
-  part: 'Warpdex-Part',
-  /** Position of the entry before. */
-  after: 'Warpdex-After',
-} as const
 
 /** How long the outcome of an append is looked for: an election among the servers takes seconds. */
 const SETTLE_MS = 30_000
-const ATTEMPT_MS = 3000
 const RETRY_MS = 200
+/** An attempt waits a millisecond more for its answer for each so many bytes. */
+const BYTES_PER_MS = 10_000
 /** Bytes of a message that headers and protocol take. */
 const OVERHEAD = 1024
-/** What a stream says to an append behind another entry than its last. */
-const WRONG_LAST: readonly number[] = [10071, 10164]
+/** Messages of an atomic batch at most. */
+const MAX_PARTS = 1000
 const NO_MESSAGE = 10037
 
+/** What is on its way to a reader at most. */
+const READ_AHEAD_BYTES = 32 * 2 ** 20
+/** How long a reader waits for a message before it looks whether there is one. */
+const SILENCE_MS = 1000
+
 /**
- * The log of a replica set as a subject of a JetStream stream. An entry is a message, or an atomic batch of some where it is larger than one may
- * be; its position is the sequence of the last. JetStream refuses an entry behind another one than the last of the subject, which is what
- * keeps a former owner from appending.
+ * The log of a replica set as a subject of a JetStream stream. An entry is a message, or an atomic batch of some, which get consecutive
+ * sequence numbers, where it is larger than one may be; its position is the sequence of the last. JetStream refuses an entry behind another
+ * one than the last of the subject. That keeps a former owner from appending, and an entry that is sent again from being there twice.
  */
 export class JetStreamLog implements ReplicatedLog {
   readonly #nats: Nats
-  readonly #partBytes: number
 
   constructor(nats: Nats) {
     this.#nats = nats
-    this.#partBytes = (nats.connection.info?.max_payload ?? 2 ** 20) - OVERHEAD
   }
 
   async head(): Promise<number> {
-    return (await this.#message({ last_by_subj: this.#nats.subject }))?.seq ?? 0
+    return (await this.#last())?.seq ?? 0
   }
 
   async append(entry: Uint8Array, expected: number): Promise<number> {
     const append = crypto.randomUUID()
-    const until = performance.now() + SETTLE_MS
-    for (;;) {
-      try {
-        return await this.#attempt(append, entry, expected)
-      } catch (thrown) {
-        const { code } = Object(thrown)
-        // What failed may be in the log, or come to be, unless something else is behind the entry before.
-        const found = await this.#find(append, expected).catch(() => undefined)
-        if (typeof found === 'number') return found
-        if (found === 'other' || (WRONG_LAST.includes(code) && found === 'none'))
-          throw new WarpdexError('NOT_OWNER', 'another node has appended to the log of the replica set')
-        if (performance.now() > until) {
-          const reason = toWarpdexError(thrown).message
-          throw new WarpdexError('INTERNAL', `whether the write is in the log is not known: ${reason}`, {
-            cause: thrown,
-          })
-        }
-        await pause(RETRY_MS)
-      }
+    const size = (this.#nats.connection.info?.max_payload ?? 2 ** 20) - OVERHEAD
+    const parts = partsOf(entry, append, expected, size)
+    if (parts.length > MAX_PARTS) {
+      const most = `${MAX_PARTS * size} bytes with the max_payload of the NATS servers`
+      throw new WarpdexError('TOO_LARGE', `an entry of the log has at most ${most}, not ${entry.length}`)
     }
-  }
-
-  /** The entry that follows another: where ours is, that it is another's, or that there is none yet. */
-  async #find(append: string, expected: number): Promise<number | 'other' | 'none'> {
-    const next = await this.#message({ seq: expected + 1, next_by_subj: this.#nats.subject })
-    if (next === undefined) return 'none'
-    if (next.header.get(HEADERS.append) !== append) return 'other'
-    return next.seq + Number(next.header.get(HEADERS.part).split('/')[1]) - 1
-  }
-
-  async #attempt(append: string, entry: Uint8Array, expected: number): Promise<number> {
-    const { client, stream, subject } = this.#nats
-    const count = Math.max(1, Math.ceil(entry.byteLength / this.#partBytes))
-    const part = (i: number) => entry.subarray(i * this.#partBytes, (i + 1) * this.#partBytes)
-    const options = (i: number) => ({
-      headers: this.#headers(append, i + 1, count, expected),
-      timeout: ATTEMPT_MS,
-    })
-    const expect = { streamName: stream, lastSubjectSequence: expected }
-    const first = { ...options(0), expect, retries: 1 }
-    if (count === 1) return (await client.publish(subject, part(0), first)).seq
-    const batch = await client.startBatch(subject, part(0), first)
-    for (let i = 1; i < count - 1; i++) batch.add(subject, part(i), options(i))
-    return (await batch.commit(subject, part(count - 1), options(count - 1))).seq
-  }
-
-  #headers(append: string, part: number, count: number, after: number) {
-    const headers = this.#nats.newHeaders()
-    headers.set(HEADERS.append, append)
-    headers.set(HEADERS.part, `${part}/${count}`)
-    headers.set(HEADERS.after, String(after))
-    return headers
-  }
-
-  /** @throws what the server says, but for there being none */
-  async #message(query: { last_by_subj: string } | { seq: number; next_by_subj: string }) {
-    const { manager, stream } = this.#nats
-    try {
-      return (await manager.streams.getMessage(stream, query)) ?? undefined
-    } catch (error) {
-      if (Object(error).code === NO_MESSAGE) return undefined
-      throw error
+    for (const until = performance.now() + SETTLE_MS; ; await pause(RETRY_MS)) {
+      const outcome = await this.#attempt(parts).catch(toWarpdexError)
+      if (typeof outcome === 'number') return outcome
+      // What was refused or not answered is in the log, or may come to be, unless something else is behind the entry before.
+      const next = await this.#next(expected).catch(() => undefined)
+      if (next?.part?.append === append) return next.seq + parts.length - 1
+      if (next !== undefined)
+        throw new WarpdexError('NOT_OWNER', 'another node has appended to the log of the replica set')
+      if (performance.now() > until) {
+        const reason = `whether the write is in the log is not known: ${outcome.message}`
+        throw new WarpdexError('INTERNAL', reason, { cause: outcome })
+      }
     }
   }
 
   async *read(after: number, stop: AbortSignal): AsyncGenerator<LogEntry> {
-    if (stop.aborted) return
-    const { client, stream, subject } = this.#nats
-    const consumer = await client.consumers.get(stream, {
-      filter_subjects: subject,
-      deliver_policy: 'by_start_sequence',
-      opt_start_seq: after + 1,
-    })
-    const messages = await consumer.consume()
-    const end = () => void messages.stop()
-    stop.addEventListener('abort', end)
-    try {
-      let last = after
-      let parts: JsMsg[] = []
-      for await (const message of messages) {
-        if (stop.aborted) return
-        parts.push(message)
-        const [number, count] = (message.headers?.get(HEADERS.part) ?? '').split('/').map(Number)
-        const before = Number(message.headers?.get(HEADERS.after))
-        // An entry of which only a part is made is read again, by a position before it that is none.
-        const follows = last === after ? before <= last : before === last
-        if (number !== parts.length || !follows)
-          throw new WarpdexError(
-            'DAMAGED_FILE',
-            `the log of the replica set lacks an entry behind position ${last}; empty the data directory, and the node comes back from a snapshot`,
-          )
-        if (number !== count) continue
-        last = message.seq
-        yield { position: last, bytes: joined(parts) }
-        parts = []
+    for (let last = after; !stop.aborted; await pause(RETRY_MS)) {
+      try {
+        for await (const entry of this.#entries(last, stop)) {
+          yield entry
+          last = entry.position
+        }
+      } catch (thrown) {
+        if (thrown instanceof WarpdexError || this.#nats.connection.isClosed()) throw thrown
+        // Servers have no leader, or start: they are asked again.
       }
-    } finally {
-      stop.removeEventListener('abort', end)
-      end()
     }
   }
 
@@ -153,15 +80,132 @@ export class JetStreamLog implements ReplicatedLog {
 
   async trim(through: number): Promise<void> {
     const { manager, stream, subject } = this.#nats
-    await manager.streams.purge(stream, { filter: subject, seq: through + 1 })
+    // The last entry stays, since by it the next one is known to follow, and no entry is cut.
+    const kept = (await this.#next(through)) ?? (await this.#last())
+    if (kept?.part === undefined) return
+    await manager.streams.purge(stream, { filter: subject, seq: kept.seq - kept.part.number + 1 })
   }
 
   async close(): Promise<void> {
     await this.#nats.connection.close()
   }
+
+  /** @returns its position */
+  async #attempt(parts: readonly EntryPart[]): Promise<number> {
+    const { client, connection, newHeaders, subject } = this.#nats
+    const batch = crypto.randomUUID()
+    let bytesInAll = 0
+    for (const part of parts) {
+      const { number, count, after, bytes } = part
+      bytesInAll += bytes.length
+      const headers = newHeaders()
+      putHeaders(headers, part)
+      if (number === 1) headers.set('Nats-Expected-Last-Subject-Sequence', String(after))
+      if (count > 1) {
+        headers.set('Nats-Batch-Id', batch)
+        headers.set('Nats-Batch-Sequence', String(number))
+      }
+      if (number < count) {
+        connection.publish(subject, bytes, { headers })
+        continue
+      }
+      if (count > 1) headers.set('Nats-Batch-Commit', '1')
+      const timeout = REQUEST_MS + bytesInAll / BYTES_PER_MS
+      return (await client.publish(subject, bytes, { headers, timeout, retries: 1 })).seq
+    }
+    throw new Error('an entry has a part at least')
+  }
+
+  /** The entries behind a position, until the servers send no more of them. */
+  async *#entries(after: number, stop: AbortSignal): AsyncGenerator<LogEntry> {
+    const next = await this.#next(after)
+    let last = after
+    let from = after + 1
+    if (next?.part !== undefined) {
+      // A position within an entry, or just before the parts of one: all of them are read.
+      last = Math.min(after, next.part.after)
+      from = next.seq - next.part.number + 1
+    }
+    let parts: EntryPart[] = []
+    for await (const { seq, part } of this.#messages(from, stop)) {
+      if (part === undefined) throw damaged(`has a message ${seq} that is damaged, or none of its entries`)
+      parts.push(part)
+      if (part.after !== last || part.number !== parts.length || part.append !== parts[0]?.append)
+        throw damaged(`lacks an entry behind position ${last}`)
+      if (part.number < part.count) continue
+      last = seq
+      const bytes = parts.length === 1 ? part.bytes : Buffer.concat(parts.map((one) => one.bytes))
+      parts = []
+      yield { position: seq, bytes }
+    }
+  }
+
+  /** Messages from a sequence number on, those still to come too, until the servers send no more of them. */
+  async *#messages(from: number, stop: AbortSignal) {
+    const { client, stream, subject } = this.#nats
+    const consumer = await client.consumers.get(stream, {
+      filter_subjects: subject,
+      deliver_policy: 'by_start_sequence',
+      opt_start_seq: from,
+    })
+    const messages = await consumer.consume({ max_bytes: READ_AHEAD_BYTES })
+    let last = from - 1
+    let waitsSince = performance.now()
+    // A consumer whose server is gone may stay silent for good.
+    const look = async () => {
+      const since = waitsSince
+      if (performance.now() - since < SILENCE_MS) return
+      const next = await this.#next(last).catch(() => undefined)
+      if (next !== undefined && waitsSince === since) messages.stop()
+    }
+    const watch = setInterval(() => void look(), SILENCE_MS)
+    const end = () => messages.stop()
+    stop.addEventListener('abort', end)
+    try {
+      // It may have been stopped while the consumer was made.
+      if (stop.aborted) return
+      for await (const { seq, headers, data } of messages) {
+        if (stop.aborted) return
+        last = seq
+        waitsSince = Number.POSITIVE_INFINITY
+        yield { seq, part: readPart(headers, data) }
+        waitsSince = performance.now()
+      }
+    } finally {
+      clearInterval(watch)
+      stop.removeEventListener('abort', end)
+      end()
+      // Where this fails the server forgets it by itself.
+      void consumer.delete().catch(() => {})
+    }
+  }
+
+  /** The last message. */
+  #last() {
+    return this.#message({ last_by_subj: this.#nats.subject })
+  }
+
+  /** The first message behind a position. */
+  #next(position: number) {
+    return this.#message({ seq: position + 1, next_by_subj: this.#nats.subject })
+  }
+
+  /** @returns undefined where there is none */
+  async #message(query: { last_by_subj: string } | { seq: number; next_by_subj: string }) {
+    const { manager, stream } = this.#nats
+    try {
+      const message = await manager.streams.getMessage(stream, query)
+      return message ? { seq: message.seq, part: readPart(message.header, message.data) } : undefined
+    } catch (error) {
+      if (Object(error).code === NO_MESSAGE) return undefined
+      throw error
+    }
+  }
 }
 
-function joined(parts: readonly JsMsg[]): Uint8Array {
-  const [first] = parts
-  return parts.length === 1 && first !== undefined ? first.data : Buffer.concat(parts.map(({ data }) => data))
+function damaged(what: string): WarpdexError {
+  return new WarpdexError(
+    'DAMAGED_FILE',
+    `the log of the replica set ${what}; empty the data directory, and the node comes back from a snapshot`,
+  )
 }

@@ -2,12 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { KV } from '@nats-io/kv'
 import type { Ownership } from './replica-node.js'
 
-/** How long a lease is held that is not renewed. */
-export const LEASE_SECONDS = 3
-/** What may pass between the end of a lease by the clock here and by that of the servers. */
-const MARGIN_MS = 500
+/** How long a lease is held that is not renewed, from before it was written. */
+const TERM_MS = 3000
+/** How much earlier its holder stops relying on it, since clocks of machines run at slightly different speeds. */
+const MARGIN_MS = 300
 const RENEWAL_MS = 750
-const RETRY_MS = 400
+/** How often those look at it who wait for it. */
+const LOOK_MS = 250
 
 const KEY = 'owner'
 
@@ -18,21 +19,26 @@ interface Holder {
 }
 
 /**
- * The ownership of a replica set: a key of a bucket whose values live for `LEASE_SECONDS`. One node can create it, and renews it. By its
- * own clock it holds it for less time than the servers do, counted from before each renewal was sent.
+ * The ownership of a replica set: a key of a bucket, which its holder writes again and again. Others write it only once a term has passed since
+ * they first saw what is there, and each write names the revision that it replaces, so that of two one fails. Thus no two hold it at a time,
+ * and everybody relies on the speed of its own monotonic clock alone, not on the time of any machine.
  */
 export class Lease implements Ownership {
   readonly #bucket: KV
   readonly #own: Holder
   readonly #closing = new AbortController()
+  readonly #running: Promise<void>
+  /** Which it has written last; undefined where another one, or an unanswered one of its own, may be the last. */
   #revision: number | undefined
   /** Until when it is held, by `performance.now()`. */
-  #until = 0
+  #until = Number.NEGATIVE_INFINITY
+  /** What another one has written last, and since when that is known. */
+  #seen: { readonly revision: number; readonly since: number } | undefined
   #holder: Holder | undefined
-  readonly #waiting: { readonly isHeld: boolean; readonly resolve: () => void }[] = []
-  readonly #running: Promise<void>
+  #expiry: NodeJS.Timeout | undefined
+  #waiting: { readonly isHeld: boolean; readonly resolve: () => void }[] = []
 
-  /** @param url by which clients reach the node */
+  /** Takes the lease whenever it is free, until it is closed. @param url by which clients reach the node */
   constructor(bucket: KV, url: string) {
     this.#bucket = bucket
     this.#own = { id: crypto.randomUUID(), url }
@@ -58,9 +64,10 @@ export class Lease implements Ownership {
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#running
-    const held = this.#revision
     this.#lose()
-    if (held !== undefined) await this.#bucket.delete(KEY, { previousSeq: held }).catch(() => {})
+    // Where this fails, or an answer is missing, it ends by itself.
+    if (this.#revision !== undefined)
+      await this.#bucket.delete(KEY, { previousSeq: this.#revision }).catch(() => {})
   }
 
   #comes(isHeld: boolean): Promise<void> {
@@ -73,61 +80,59 @@ export class Lease implements Ownership {
   async #run(): Promise<void> {
     const { signal } = this.#closing
     while (!signal.aborted) {
-      const sent = performance.now()
-      if (this.#revision === undefined) await this.#take(sent)
-      else await this.#renew(this.#revision, sent)
-      const rest = this.isHeld ? RENEWAL_MS : RETRY_MS
+      await this.#turn().catch(() => {
+        this.#revision = undefined
+      })
+      const rest = this.#revision === undefined ? LOOK_MS : RENEWAL_MS
       await pause(rest, undefined, { signal }).catch(() => {})
-      this.#tell()
     }
   }
 
-  async #take(sent: number): Promise<void> {
-    try {
-      this.#hold(await this.#bucket.create(KEY, JSON.stringify(this.#own)), sent)
-    } catch {
-      const entry = await this.#bucket.get(KEY).catch(() => null)
-      this.#holder = entry?.operation === 'PUT' ? entry.json<Holder>() : undefined
-      // What was not answered may have been done.
-      if (entry !== null && this.#holder?.id === this.#own.id) this.#revision = entry.revision
-    }
+  /** Renews it, takes it, or sees who holds it. */
+  async #turn(): Promise<void> {
+    if (this.#revision !== undefined) return this.#write(this.#revision)
+    const entry = await this.#bucket.get(KEY)
+    if (entry === null || entry.operation !== 'PUT') return this.#write(entry?.revision ?? 0)
+    const { revision } = entry
+    const holder = entry.json<Holder>()
+    // What was not answered was done.
+    if (holder.id === this.#own.id) return this.#write(revision)
+    this.#lose()
+    const now = performance.now()
+    if (this.#seen?.revision !== revision) this.#seen = { revision, since: now }
+    const isOver = now >= this.#seen.since + TERM_MS
+    this.#holder = isOver ? undefined : holder
+    if (isOver) await this.#write(revision)
   }
 
-  async #renew(revision: number, sent: number): Promise<void> {
-    try {
-      this.#hold(await this.#bucket.update(KEY, JSON.stringify(this.#own), revision, RENEWAL_MS), sent)
-    } catch {
-      const entry = await this.#bucket.get(KEY).catch(() => undefined)
-      if (entry === undefined) return
-      const holder = entry?.operation === 'PUT' ? entry.json<Holder>() : undefined
-      if (holder?.id === this.#own.id) this.#revision = entry?.revision
-      else {
-        this.#holder = holder
-        this.#lose()
-      }
-    }
-  }
-
-  #hold(revision: number, sent: number): void {
-    this.#revision = revision
-    this.#until = sent + LEASE_SECONDS * 1000 - MARGIN_MS
-    this.#holder = this.#own
+  /** @param previousSeq the revision that it replaces; 0 where there is none */
+  async #write(previousSeq: number): Promise<void> {
+    const sent = performance.now()
+    const options = { previousSeq, timeout: TERM_MS }
+    this.#revision = await this.#bucket.put(KEY, JSON.stringify(this.#own), options)
+    this.#until = sent + TERM_MS - MARGIN_MS
+    this.#holder = undefined
     this.#tell()
-    const end = setTimeout(() => this.#tell(), this.#until - performance.now() + 1)
-    end.unref()
+    clearTimeout(this.#expiry)
+    this.#awaitEnd()
+  }
+
+  #awaitEnd(): void {
+    const rest = Math.max(1, this.#until - performance.now())
+    // Timers may be early by this clock.
+    this.#expiry = setTimeout(() => (this.isHeld ? this.#awaitEnd() : this.#tell()), rest)
   }
 
   #lose(): void {
-    this.#revision = undefined
-    this.#until = 0
+    clearTimeout(this.#expiry)
+    this.#until = Number.NEGATIVE_INFINITY
     this.#tell()
   }
 
   #tell(): void {
-    for (let i = this.#waiting.length - 1; i >= 0; i--) {
-      if (this.#waiting[i].isHeld !== this.isHeld) continue
-      const [{ resolve }] = this.#waiting.splice(i, 1)
-      resolve()
-    }
+    const { isHeld } = this
+    const told = this.#waiting.filter((one) => one.isHeld === isHeld)
+    this.#waiting = this.#waiting.filter((one) => one.isHeld !== isHeld)
+    for (const { resolve } of told) resolve()
   }
 }

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { JetStreamClient, JetStreamManager } from '@nats-io/jetstream'
 import type { KV } from '@nats-io/kv'
 import type { MsgHdrs, NatsConnection } from '@nats-io/transport-node'
 import { badRequest, toWarpdexError } from '../../protocol/errors.js'
 import { installCommand } from '../../protocol/optional-packages.js'
-import { LEASE_SECONDS } from './lease.js'
+import { REPLICAS, requireSafe, requireWhole } from './nats-safety.js'
 
 export interface NatsOptions {
   /** Addresses with commas between them. */
@@ -34,71 +35,99 @@ export interface Nats {
   readonly newHeaders: () => MsgHdrs
 }
 
-/** Servers keep what they acknowledged where so many have it. */
-const REPLICAS = 3
-const LEAST_VERSION = [2, 12]
+/** How long an answer is waited for: servers without a leader give none. */
+export const REQUEST_MS = 2000
+/** How long is waited for servers that start, or choose a leader. */
+const PATIENCE_MS = 30_000
+const RETRY_MS = 200
+/** What a JetStream says that is not ready, or whose servers have not found each other: errors 10004 to 10009. */
+const NOT_READY = { from: 10_004, to: 10_009 } as const
+const TOO_FEW_SERVERS: readonly number[] = [10_005, 10_074]
+const NO_STREAM = 10_059
 
 /**
  * Connects to NATS servers, and makes the stream and the bucket of a replica set where there are none.
  * @throws WarpdexError `BAD_REQUEST` where a package is not installed, the servers cannot be reached or would lose what they acknowledged
  */
 export async function openNats(options: NatsOptions): Promise<Nats> {
-  const { servers, credentials, name, node } = options
+  const { servers, name } = options
   const { transport, jetstream, kv } = await load()
-  if (!options.unsafe) await requireSynced(options.monitors)
-  const authenticator =
-    credentials === '' ? undefined : transport.credsAuthenticator(readFileSync(credentials))
-  const connection = await transport
-    .connect({
-      servers: servers.split(','),
-      name: `warpdex ${node}`,
-      maxReconnectAttempts: -1,
-      reconnectTimeWait: 250,
-      ...(authenticator && { authenticator }),
-    })
-    .catch((cause: unknown) => {
-      throw badRequest(`the NATS servers ${servers} cannot be reached: ${toWarpdexError(cause).message}`, {
-        cause,
-      })
-    })
+  const connection = await connect(transport, options)
   try {
-    const replicas = options.unsafe ? 1 : REPLICAS
-    if (!options.unsafe) requireVersion(connection.info?.version ?? '')
-    const manager = await jetstream.jetstreamManager(connection)
-    const client = jetstream.jetstream(connection)
+    await requireSafe(connection, options)
+    const manager = await patiently(() => jetstream.jetstreamManager(connection, { timeout: REQUEST_MS }))
+    const client = jetstream.jetstream(connection, { timeout: REQUEST_MS })
     const stream = `warpdex-${name}`
     const subject = `warpdex.${name}`
-    await manager.streams.info(stream).catch(() =>
-      manager.streams.add({
-        name: stream,
-        subjects: [subject],
-        num_replicas: replicas,
-        allow_atomic: true,
-        max_consumers: -1,
-      }),
+    const { config } = await patiently(() => openStream(manager, { name: stream, subject }, options))
+    requireWhole(config, options)
+    const replicas = config.num_replicas
+    const bucket = await patiently(() =>
+      new kv.Kvm(client).create(stream, { replicas, history: 1, allow_direct: false }),
     )
-    const bucket = await new kv.Kvm(client).create(stream, {
-      ttl: LEASE_SECONDS * 1000,
-      replicas,
-      history: 1,
-    })
-    const { config } = await manager.streams.info(stream)
-    if (config.num_replicas < replicas)
-      throw badRequest(`the stream ${stream} has ${config.num_replicas} replicas; it needs ${replicas}`)
     return { connection, client, manager, stream, subject, bucket, newHeaders: () => transport.headers() }
   } catch (cause) {
     await connection.close()
     const { code, message } = toWarpdexError(cause)
     if (code === 'BAD_REQUEST') throw cause
-    throw badRequest(
-      `the NATS servers ${servers} do not take a log of ${replicasOf(options)} replicas: ${message}`,
-      { cause },
-    )
+    throw badRequest(`the NATS servers ${servers} keep no log of the replica set: ${message}`, { cause })
   }
 }
 
-function replicasOf({ unsafe }: NatsOptions): number {
-  return unsafe ? 1 : REPLICAS
+function connect(transport: Transport, { servers, credentials, node }: NatsOptions): Promise<NatsConnection> {
+  const authenticator =
+    credentials === '' ? undefined : transport.credsAuthenticator(readFileSync(credentials))
+  const connecting = transport.connect({
+    servers: servers.split(','),
+    name: `warpdex ${node}`,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 250,
+    ...(authenticator && { authenticator }),
+  })
+  return connecting.catch((cause: unknown) => {
+    const { message } = toWarpdexError(cause)
+    throw badRequest(`the NATS servers ${servers} cannot be reached: ${message}`, { cause })
+  })
+}
+
+type Transport = typeof import('@nats-io/transport-node')
+
+/** Tries again while servers are not ready. */
+async function patiently<T>(attempt: () => Promise<T>): Promise<T> {
+  for (const until = performance.now() + PATIENCE_MS; ; await pause(RETRY_MS)) {
+    try {
+      return await attempt()
+    } catch (error) {
+      const { code, name } = Object(error)
+      const isPassing = name === 'TimeoutError' || (code >= NOT_READY.from && code <= NOT_READY.to)
+      if (!isPassing || performance.now() > until) throw error
+    }
+  }
+}
+
+/** Takes the stream that is there, or makes one: of three replicas where there are three servers. */
+async function openStream(
+  manager: JetStreamManager,
+  { name, subject }: { name: string; subject: string },
+  { unsafe }: NatsOptions,
+) {
+  const found = await manager.streams.info(name).catch((error: unknown) => {
+    if (Object(error).code !== NO_STREAM) throw error
+  })
+  if (found !== undefined) return found
+  const config = {
+    name,
+    subjects: [subject],
+    num_replicas: REPLICAS,
+    allow_atomic: true,
+    deny_delete: true,
+    // A full one refuses entries; it forgets none.
+    discard: 'new' as const,
+  }
+  return manager.streams.add(config).catch((error: unknown) => {
+    if (!unsafe || !TOO_FEW_SERVERS.includes(Object(error).code)) throw error
+    return manager.streams.add({ ...config, num_replicas: 1 })
+  })
 }
 
 async function load() {
@@ -109,33 +138,5 @@ async function load() {
   } catch (cause) {
     const command = installCommand('@nats-io/transport-node', '@nats-io/jetstream', '@nats-io/kv')
     throw badRequest(`a replica set needs the clients of NATS: ${command}`, { cause })
-  }
-}
-
-function requireVersion(version: string): void {
-  const [major = 0, minor = 0] = version.split('.').map(Number)
-  const [leastMajor = 0, leastMinor = 0] = LEAST_VERSION
-  if (major > leastMajor || (major === leastMajor && minor >= leastMinor)) return
-  throw badRequest(`the NATS server is ${version}; ${LEAST_VERSION.join('.')} or later is needed`)
-}
-
-/** What clients are told of a server does not include when it syncs, but its monitoring does. */
-async function requireSynced(monitors: string): Promise<void> {
-  if (monitors === '') {
-    throw badRequest(
-      'whether the NATS servers sync what they acknowledge is seen by their monitoring only; name it, as in --nats-monitors http://HOST:8222,…, or take the servers as they are by --nats-unsafe',
-    )
-  }
-  for (const monitor of monitors.split(',')) {
-    const url = `${monitor}/jsz?config=true`
-    const answer = await fetch(url)
-      .then((response) => response.json())
-      .catch((cause: unknown) => {
-        throw badRequest(`${url} cannot be read: ${toWarpdexError(cause).message}`, { cause })
-      })
-    if (Object(Object(answer).config).sync_always === true) continue
-    throw badRequest(
-      `the NATS server at ${monitor} acknowledges before it has synced; set sync_interval: always in its jetstream block`,
-    )
   }
 }

@@ -127,7 +127,7 @@ const settings = {
   ),
   natsCredentials: text('File with the credentials for the NATS servers', ''),
   natsMonitors: text(
-    'HTTP addresses of their monitoring, as http://HOST:8222,…, by which is seen that they sync what they acknowledge',
+    'HTTP addresses of their monitoring, as http://HOST:8222,…, where they do not tell by NATS that they sync what they acknowledge',
     '',
   ),
   natsUnsafe: flag(

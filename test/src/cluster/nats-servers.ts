@@ -22,27 +22,43 @@ interface Ports {
   readonly http: number
 }
 
+interface NatsTestOptions {
+  /** Whether they sync what they acknowledge. */
+  readonly sync: boolean
+  /** Whether clients may ask them how they are set up. */
+  readonly tell: boolean
+}
+
+/** What lets clients, who have no password and are of account A, ask. */
+const TELLING = `
+  accounts {
+    A { jetstream: enabled, users: [{ user: a, password: a }],
+      imports: [{ service: { account: "$SYS", subject: "$SYS.REQ.SERVER.PING.JSZ" } }] }
+    "$SYS" { exports: [{ service: "$SYS.REQ.SERVER.PING.JSZ", accounts: [A], response_type: stream }] }
+  }
+  no_auth_user: a`
+
 /** NATS servers of a test, in processes of their own. */
 export class NatsServers {
   readonly #directory: string
-  readonly #sync: boolean
+  readonly #options: NatsTestOptions
   readonly #ports: readonly Ports[]
   readonly #processes: (ChildProcess | undefined)[] = []
 
-  private constructor(directory: string, sync: boolean, ports: readonly Ports[]) {
+  private constructor(directory: string, options: NatsTestOptions, ports: readonly Ports[]) {
     this.#directory = directory
-    this.#sync = sync
+    this.#options = options
     this.#ports = ports
   }
 
-  /** Starts some, which end with the test. @param sync whether they sync what they acknowledge */
-  static async start(t: Test, count: 1 | 3, sync = true): Promise<NatsServers> {
+  /** Starts some, which end with the test. */
+  static async start(t: Test, count: 1 | 3, { sync = true, tell = true } = {}): Promise<NatsServers> {
     const free = await freePorts(3 * count)
     const ports = Array.from({ length: count }, (_, i) => {
       const [client = 0, cluster = 0, http = 0] = free.slice(3 * i)
       return { client, cluster, http }
     })
-    const servers = new NatsServers(t.testdir(), sync, ports)
+    const servers = new NatsServers(t.testdir(), { sync, tell }, ports)
     t.teardown(() => servers.#stop())
     for (let i = 0; i < count; i++) await servers.run(i)
     for (const { http } of ports) await untilHealthy(`http://127.0.0.1:${http}/healthz`)
@@ -70,8 +86,9 @@ export class NatsServers {
       server_name: n${i}
       listen: "127.0.0.1:${client}"
       http: "127.0.0.1:${http}"
-      jetstream { store_dir: ${JSON.stringify(directory)}${this.#sync ? ', sync_interval: always' : ''} }
-      ${this.#ports.length > 1 ? clustered : ''}`
+      jetstream { store_dir: ${JSON.stringify(directory)}${this.#options.sync ? ', sync_interval: always' : ''} }
+      ${this.#ports.length > 1 ? clustered : ''}
+      ${this.#options.tell ? TELLING : ''}`
     const file = join(directory, 'nats.conf')
     writeFileSync(file, config)
     this.#processes[i] = spawn('nats-server', ['-c', file], { stdio: 'ignore' })

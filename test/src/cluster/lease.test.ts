@@ -1,0 +1,46 @@
+import t from 'tap'
+import { Lease } from '../../../src/cluster/lease.js'
+import { openNats } from '../../../src/cluster/nats.js'
+import { NatsServers, natsLacks } from './nats-servers.js'
+
+const skip = natsLacks() ?? false
+
+t.test("a lease is one node's, is given up by a close, and ends with its node", { skip }, async (t) => {
+  const { addresses } = await NatsServers.start(t, 1)
+  const leases: Lease[] = []
+  const node = async (url: string) => {
+    const options = { monitors: '', credentials: '', unsafe: true, name: 'main', node: url }
+    const nats = await openNats({ servers: addresses, ...options })
+    const lease = new Lease(nats.bucket, url)
+    leases.push(lease)
+    t.teardown(async () => {
+      await lease.close()
+      await nats.connection.close()
+    })
+    return { nats, lease }
+  }
+  let most = 0
+  const watch = setInterval(() => {
+    most = Math.max(most, leases.filter(({ isHeld }) => isHeld).length)
+  }, 5)
+  t.teardown(() => clearInterval(watch))
+
+  const { lease: first } = await node('ws://first')
+  await first.gained()
+  t.equal(first.owner, 'ws://first')
+  const { lease: second, nats } = await node('ws://second')
+  while (second.owner === undefined) await new Promise((resolve) => setTimeout(resolve, 10))
+  t.equal(second.owner, 'ws://first')
+  await first.close()
+  await second.gained()
+  t.notOk(first.isHeld)
+
+  // It is cut off: the others wait until it must know that.
+  const { lease: third } = await node('ws://third')
+  const { lease: fourth } = await node('ws://fourth')
+  await nats.connection.close()
+  await second.lost()
+  await Promise.race([third.gained(), fourth.gained()])
+  t.equal([third, fourth].filter(({ isHeld }) => isHeld).length, 1)
+  t.equal(most, 1, 'never two at a time')
+})
