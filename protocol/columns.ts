@@ -1,4 +1,3 @@
-import { type ColumnType, storageOf } from './column-types.js'
 import { badRequest, WarpdexError } from './errors.js'
 import { smallMemory } from './small-memory.js'
 import type { FixedKeyType } from './types.js'
@@ -29,14 +28,6 @@ export const KEY_ARRAYS: { readonly [Type in FixedKeyType]: ColumnConstructor<Ke
   u64: BigUint64Array,
   i64: BigInt64Array,
   f64: Float64Array,
-}
-
-/** The values of a column from its bytes, of whatever type, one each. */
-export function integersOf(bytes: Uint8Array, type: ColumnType): readonly (number | bigint)[] {
-  const storage = storageOf(type)
-  if (storage !== 'i128') return Array.from<number | bigint>(aligned<KeyArray>(bytes, KEY_ARRAYS[storage]))
-  const halves = aligned(bytes, BigUint64Array)
-  return Array.from({ length: halves.length / 2 }, (_, row) => joinedHalves(halves, row))
 }
 
 /** The integer of 128 bits of a row, from halves of all rows, the lower ones first. */

@@ -3,7 +3,6 @@ import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { encodeFrame, type Sections } from '../../protocol/frame.js'
 import type { ControlOp, Op } from '../../protocol/messages.js'
 import type { OpenedIndex, ReplyFields } from '../../protocol/replies.js'
-import { Addresses } from './addresses.js'
 import {
   afterThis,
   type Bounds,
@@ -65,7 +64,11 @@ let nextVersion = 1
 export class Connection {
   /** Resolves when the client is closed for good: with what it gave up on, if it has. */
   readonly closed: Promise<WarpdexError | undefined>
-  readonly #addresses: Addresses
+  /** One, or those of the nodes of a replica set. */
+  readonly #urls: readonly string[]
+  #nextUrl = 0
+  /** To be tried first: that of the owner. */
+  #owner: string | undefined
   readonly #options: ConnectOptions
   readonly #reconnect: ReconnectOptions
   /** Scopes the write ids. */
@@ -75,9 +78,9 @@ export class Connection {
   /** Calls that are sent, and those that wait behind them, in their order. */
   readonly #sent = new SentCalls()
   #waiting = new Map<number, Call>()
-  /** Calls that the server leaves to the owner of its replica set: nothing more is sent to it. */
-  #moved: Call[] = []
-  /** Changes of the server in a row, none of which has answered any such call. */
+  /** Whether the server leaves calls to the owner of its replica set, so that nothing more is sent to it. */
+  #isMoving = false
+  /** Changes of the server in a row, none of which has answered any call. */
   #moves = 0
   /** Of the requests to each index. */
   readonly order = new IndexOrder()
@@ -103,13 +106,13 @@ export class Connection {
 
   /** @throws WarpdexError when the first attempt fails */
   static async open(urls: string | readonly string[], options: ConnectOptions): Promise<Connection> {
-    const connection = new Connection(new Addresses(urls, options.reads), options)
-    void connection.#stayConnected(await connection.#openFirst())
+    const connection = new Connection([urls].flat(), options)
+    void connection.#stayConnected(await connection.#openLink(connection.#urls.length - 1))
     return connection
   }
 
-  private constructor(addresses: Addresses, options: ConnectOptions) {
-    this.#addresses = addresses
+  private constructor(urls: readonly string[], options: ConnectOptions) {
+    this.#urls = urls
     this.#options = options
     this.#reconnect = { ...DEFAULT_RECONNECT, ...options.reconnect }
     this.closed = new Promise((resolve) => {
@@ -226,7 +229,7 @@ export class Connection {
 
   /** @returns false where a call has to wait: for a connection, or because the server has enough to do */
   #send(call: Call): boolean {
-    if (this.#link === undefined || this.#moved.length > 0 || !this.#sent.hasRoomFor(call)) return false
+    if (this.#link === undefined || this.#isMoving || !this.#sent.hasRoomFor(call)) return false
     this.#sent.add(call)
     call.sends--
     this.#link.send(call.frame)
@@ -244,9 +247,7 @@ export class Connection {
   /** The connection is lost: all that were sent. */
   #takeAllSent(): Call[] {
     this.#link = undefined
-    const calls = [...this.#moved, ...this.#sent.takeAll()]
-    this.#moved = []
-    return calls.sort((one, other) => one.id - other.id)
+    return this.#sent.takeAll()
   }
 
   /** A call is for another server, to which this goes over once the one that it has has answered the others. */
@@ -257,11 +258,10 @@ export class Connection {
     }
     // It has done nothing.
     call.sends++
-    if (this.#moved.length === 0) {
-      this.#moves++
-      this.#addresses.prefer(error.owner)
-    }
-    this.#moved.push(call)
+    this.#waiting.set(call.id, call)
+    if (!this.#isMoving) this.#moves++
+    this.#isMoving = true
+    this.#owner = error.owner
   }
 
   /**
@@ -306,30 +306,33 @@ export class Connection {
     this.#onLess?.()
   }
 
-  /** Tries every address once. */
-  async #openFirst(): Promise<Link> {
-    for (let others = this.#addresses.count - 1; ; others--) {
-      try {
-        return await this.#openLink()
-      } catch (error) {
-        if (others === 0) throw error
-      }
-    }
+  #address(): string {
+    const url = this.#owner ?? this.#urls[this.#nextUrl++ % this.#urls.length]!
+    this.#owner = undefined
+    if (this.#options.reads !== 'any') return url
+    return `${url}${url.includes('?') ? '&' : '?'}reads=any`
   }
 
-  async #openLink(): Promise<Link> {
-    const link = await openLink({
-      url: this.#addresses.next(),
-      client: this.#client,
-      token: this.#options.token,
-      ca: this.#options.ca,
-      timeout: this.#options.connectTimeout ?? CONNECT_TIMEOUT_MS,
-      signal: this.#finished.signal,
-      onReply: this.#receive,
-    })
-    this.#server = link.server
-    this.#link = link
-    return link
+  /** @param others how many further addresses are tried, one after the other */
+  async #openLink(others = 0): Promise<Link> {
+    try {
+      const link = await openLink({
+        url: this.#address(),
+        client: this.#client,
+        token: this.#options.token,
+        ca: this.#options.ca,
+        timeout: this.#options.connectTimeout ?? CONNECT_TIMEOUT_MS,
+        signal: this.#finished.signal,
+        onReply: this.#receive,
+      })
+      this.#server = link.server
+      this.#link = link
+      this.#isMoving = false
+      return link
+    } catch (error) {
+      if (others === 0) throw error
+      return this.#openLink(others - 1)
+    }
   }
 
   async #stayConnected(first: Link): Promise<void> {
@@ -356,21 +359,17 @@ export class Connection {
   #leaveWaiting(reason: WarpdexError): void {
     const sent = this.#takeAllSent()
     const again = sent.filter(({ sends }) => sends > 0).map((call) => [call.id, call] as const)
-    this.#waiting = new Map([...again, ...this.#waiting])
+    this.#waiting = new Map([...again, ...this.#waiting].sort(([one], [other]) => one - other))
     for (const call of sent) if (call.sends === 0) call.reject(reason)
   }
 
   async #comeBack(reason: WarpdexError): Promise<Link> {
     const { attempts, firstDelay } = this.#reconnect
-    // Another node may be the owner by now, and has fewer clients to answer than one server that comes back.
-    const hasOthers = this.#addresses.count > 1 || this.#moves > 0
-    const maxDelay = Math.min(
-      this.#reconnect.maxDelay,
-      hasOthers ? MOST_OWNERLESS_MS : Number.POSITIVE_INFINITY,
-    )
+    // Another node may be the owner by now.
+    const maxDelay = this.#urls.length > 1 ? MOST_OWNERLESS_MS : this.#reconnect.maxDelay
     let failure = reason
     for (let attempt = 0; attempt < attempts; attempt++) {
-      const delay = Math.min(maxDelay, firstDelay * 2 ** (attempt + Math.max(0, this.#moves - 1)))
+      const delay = Math.min(maxDelay, firstDelay * 2 ** (attempt + this.#moves))
       // Half of the delay is left to chance, so that the clients of a restarted server do not all come at once.
       const deadline = delay * (0.5 + Math.random() / 2)
       const pause = this.bounds({ deadline, signal: this.#closing.signal }, true)
@@ -400,13 +399,12 @@ export class Connection {
       if (reply.error === undefined) call.resolve(reply)
       else call.reject(reply.error)
     }
-    if (this.#moved.length > 0 && this.#sent.isIdle) this.#link?.close()
+    if (this.#isMoving && this.#sent.isIdle) this.#link?.close()
     this.#sendWaiting()
     this.#onLess?.()
   }
 
   #abandon(id: number): void {
-    this.#moved = this.#moved.filter((call) => call.id !== id)
     if (this.#sent.take(id) === undefined) this.#waiting.delete(id)
     else {
       this.#link?.send(encodeFrame({ id: this.#nextId++, op: 'cancel', target: id }))

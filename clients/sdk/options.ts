@@ -135,8 +135,8 @@ const CONNECT_OPTIONS: Kinds<ConnectOptions> = {
  * @throws WarpdexError `BAD_REQUEST`
  */
 export function checkConnect(url: unknown, options: ConnectOptions): void {
-  const isList = Array.isArray(url) && url.length > 0 && url.every((each) => typeof each === 'string')
-  if (typeof url !== 'string' && !isList) {
+  const urls = [url].flat()
+  if (urls.length === 0 || !urls.every((each) => typeof each === 'string')) {
     const message = `connect takes the address of a server, such as "ws://127.0.0.1:7070", not ${titleOf(url)}`
     throw badRequest(message)
   }

@@ -1,7 +1,7 @@
 import { WarpdexError } from '../../protocol/errors.js'
+import { parseLayout, sameLayout } from '../../protocol/layout-options.js'
 import { pickColumns, type RelationDefinition } from '../../protocol/relation.js'
 import type { Structure, TreeLayout } from '../../protocol/traversal.js'
-import { parseLayout, sameLayout } from '../../protocol/traversal-options.js'
 import { type IndexDefinition, parseKeyType } from '../../protocol/types.js'
 import { keyTypeOf } from './relation-indexes.js'
 

@@ -1,6 +1,6 @@
 import { badRequest, toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { layoutWords } from '../../protocol/layout-options.js'
 import type { RelationDefinition } from '../../protocol/relation.js'
-import { layoutWords } from '../../protocol/traversal-options.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 
 /** @param isRelation whether a relation has the name, or the result of a query that is kept */

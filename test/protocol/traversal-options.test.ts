@@ -1,6 +1,7 @@
 import t from 'tap'
+import { layoutWords, parseLayout, sameLayout } from '../../protocol/layout-options.js'
 import type { TreeLayout } from '../../protocol/traversal.js'
-import { layoutWords, parseLayout, parseTraversal, sameLayout } from '../../protocol/traversal-options.js'
+import { parseTraversal } from '../../protocol/traversal-options.js'
 
 t.test('a traversal is a strategy, with a resolution where it has one', async (t) => {
   t.equal(parseTraversal({}), undefined)

@@ -1,4 +1,4 @@
-import { layoutWords } from '../../../protocol/traversal-options.js'
+import { layoutWords } from '../../../protocol/layout-options.js'
 import { clientCommand, flag } from '../command.js'
 import { asJson, printLines, table } from '../output.js'
 

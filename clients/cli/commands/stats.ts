@@ -1,5 +1,5 @@
+import { layoutWords } from '../../../protocol/layout-options.js'
 import type { ReplyFields } from '../../../protocol/replies.js'
-import { layoutWords } from '../../../protocol/traversal-options.js'
 import { clientCommand, flag } from '../command.js'
 import { asJson, bytesText, figureLines, printLines, relationLines, table } from '../output.js'
 

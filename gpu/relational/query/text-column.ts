@@ -1,5 +1,5 @@
-import type { ColumnType } from '../../../protocol/column-types.js'
-import { integersOf } from '../../../protocol/columns.js'
+import { type ColumnType, storageOf } from '../../../protocol/column-types.js'
+import { aligned, joinedHalves, KEY_ARRAYS, type KeyArray } from '../../../protocol/columns.js'
 import { castText } from '../../../protocol/query/cast-texts.js'
 import { evaluateRows } from '../expressions/evaluate.js'
 import { numbered, requireFew } from '../expressions/text-tables.js'
@@ -34,4 +34,12 @@ export async function textColumn(work: DeviceWork, column: QueryColumn, rows: nu
     },
   ])
   return texts!
+}
+
+/** The values of a column from its bytes, of whatever type, one each. */
+function integersOf(bytes: Uint8Array, type: ColumnType): readonly (number | bigint)[] {
+  const storage = storageOf(type)
+  if (storage !== 'i128') return Array.from<number | bigint>(aligned<KeyArray>(bytes, KEY_ARRAYS[storage]))
+  const halves = aligned(bytes, BigUint64Array)
+  return Array.from({ length: halves.length / 2 }, (_, row) => joinedHalves(halves, row))
 }

@@ -257,11 +257,10 @@ export class RandomExpressions {
   /** A constant as one finds it in a column of that type. */
   #constant(type: ColumnType): FuzzExpression {
     const cell = type === 'boolean' ? this.#random.chance(0.5) : randomCell(this.#random, type)
-    if (typeof cell === 'bigint') {
-      const sql = `'${cell}'::${sqlTypeOf(type)}`
-      return { expression: { value: String(cell), type: type === 'u64' ? 'u64' : 'i64' }, sql }
-    }
-    return { expression: { value: cell }, sql: `'${cell}'::${sqlTypeOf(type)}` }
+    const sql = `'${cell}'::${sqlTypeOf(type)}`
+    if (typeof cell !== 'bigint' && type !== 'i128') return { expression: { value: cell }, sql }
+    const integers = (['u64', 'i128'] as const).find((integer) => integer === type) ?? 'i64'
+    return { expression: { value: String(cell), type: integers }, sql }
   }
 
   #copy(): FuzzValue {
