@@ -201,6 +201,9 @@ void t.test('results of queries as files', async (t) => {
       code: 2,
       err: /rows.xyz does not tell what it is to be; say --format table/,
     })
-    t.match(await to('no/rows.csv'), { code: 2, err: /rows.csv cannot be written: no such file or directory/ })
+    t.match(await to('no/rows.csv'), {
+      code: 2,
+      err: /rows.csv cannot be written: no such file or directory/,
+    })
   })
 })
