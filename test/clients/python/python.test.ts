@@ -2,6 +2,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { connect } from '../../../clients/sdk/index.js'
+import { natsLacks } from '../../src/cluster/nats-servers.js'
+import { startNodes } from '../../src/cluster/start-nodes.js'
 import { serve } from '../cli/run-cli.js'
 import { lacks, PYTHON, PYTHON_PATH, WANTED } from './python.js'
 
@@ -27,12 +30,44 @@ async function python(
   return code
 }
 
+/** Runs all tests in files of such a name. */
+function tests(t: Test, pattern: string, environment: Readonly<Record<string, string>>): Promise<number> {
+  const folder = join(ROOT, 'test/clients/python')
+  return python(
+    t,
+    ['-W', 'error', '-m', 'unittest', 'discover', '-v', '-s', folder, '-p', pattern],
+    environment,
+  )
+}
+
 const needed = lacks(WANTED)
 
 t.test('the Python client', { skip: needed }, async (t) => {
   const { url } = await serve(t, t.testdir())
-  const args = ['-W', 'error', '-m', 'unittest', 'discover', '-v', '-s', join(ROOT, 'test/clients/python')]
-  t.equal(await python(t, args, { WARPDEX_URL: url }), 0, 'all of its tests pass')
+  t.equal(await tests(t, 'test_*.py', { WARPDEX_URL: url }), 0, 'all of its tests pass')
+})
+
+const noNodes = natsLacks()
+if (noNodes !== undefined) t.comment(noNodes)
+
+t.test('it and a replica set', { skip: needed || noNodes || false }, async (t) => {
+  const nodes = await startNodes(t, 2)
+  const urls = nodes.map(({ url }) => url)
+  const client = await connect(urls)
+  t.teardown(() => client.close())
+  // Answered by the owner, once there is one.
+  await client.listIndexes()
+  const { owner } = (await client.stats()).server.replica as { owner: string }
+  const others = urls.filter((url) => url !== owner)
+  const passed = tests(t, 'replica_set.py', { WARPDEX_NODES: [...others, owner].join(',') })
+  let ended = false
+  void passed.then(() => {
+    ended = true
+  })
+  // The index says that the client is writing.
+  while (!ended && (await client.listIndexes()).length === 0) await new Promise((go) => setTimeout(go, 10))
+  await nodes.find(({ url }) => url === owner)!.close()
+  t.equal(await passed, 0, 'it goes over to the next owner')
 })
 
 t.test('its types', { skip: needed || lacks({ modules: 'mypy', packages: 'python3-mypy' }) }, async (t) => {

@@ -15,6 +15,11 @@ def reply_to(id: int, **fields: Any) -> bytes:
     return encode_control({"id": id, "ok": True, **fields})
 
 
+def refusal_of(id: int, owner: str | None = None) -> bytes:
+    error = {"code": "NOT_OWNER", "message": "ask that one", "owner": owner}
+    return encode_control({"id": id, "ok": False, "error": error})
+
+
 class Sessions(unittest.TestCase):
     def setUp(self) -> None:
         self.session = Session()
@@ -82,6 +87,43 @@ class Sessions(unittest.TestCase):
         self.sent.clear()
         self.connect()
         self.assertEqual(self.sent_ids(), [watch])
+
+    def test_what_is_for_another_server_goes_there_once_all_else_is_answered(self) -> None:
+        self.connect()
+        self.start("watch")
+        read, create, insert = self.start("get"), self.start("createIndex"), self.start("insert")
+        self.session.receive(refusal_of(create, "ws://b:1"))
+        later = self.start("get")
+        self.session.receive(reply_to(read))
+        with self.assertRaises(WarpdexError) as raised:
+            self.session.receive(refusal_of(insert, "ws://b:1"))
+        self.session.lost(raised.exception)
+        self.assertEqual(self.session.owner, "ws://b:1")
+        self.assertEqual(len(self.answers), 1)
+        self.sent.clear()
+        self.connect()
+        self.assertEqual(self.sent_ids(), [1, create, insert, later])
+
+    def test_a_call_that_is_abandoned_does_not_keep_the_others_from_the_owner(self) -> None:
+        self.connect()
+        read, write = self.start("get"), self.start("insert")
+        self.session.receive(refusal_of(write))
+        self.session.abandon(read)
+        with self.assertRaises(WarpdexError):
+            self.session.receive(reply_to(msgpack.unpackb(self.sent[-1][4:])["id"]))
+
+    def test_changes_of_the_server_without_an_answer_have_an_end(self) -> None:
+        self.session = Session(most_moves=1)
+        ids = [self.start("insert"), self.start("get")]
+        self.connect()
+        self.session.receive(refusal_of(ids[0]))
+        with self.assertRaises(WarpdexError):
+            self.session.receive(refusal_of(ids[1]))
+        self.session.lost(WarpdexError("CONNECTION_LOST", "moved"))
+        self.connect()
+        for id in ids:
+            self.session.receive(refusal_of(id))
+        self.assertEqual(self.codes(), ["NOT_OWNER"] * 2)
 
     def test_clients_have_no_version_in_common(self) -> None:
         self.assertNotEqual(self.session.new_version(), Session().new_version())

@@ -1,21 +1,11 @@
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { connect } from '../../../clients/sdk/index.js'
-import type { RunningServer } from '../../../src/server/index.js'
-import { start } from '../server/start.js'
-import { NatsServers, natsLacks } from './nats-servers.js'
+import { natsLacks } from './nats-servers.js'
+import { startNodes } from './start-nodes.js'
 
 const lack = natsLacks()
 if (lack !== undefined) t.comment(lack)
 const test = lack === undefined ? t.test : () => {}
-
-/** Servers that are the nodes of one replica set. */
-async function startNodes(t: Test, count: number): Promise<RunningServer[]> {
-  const nats = await NatsServers.start(t, 1)
-  const config = { replicaSet: 'main', nats: nats.addresses, natsUnsafe: true }
-  return Promise.all(
-    Array.from({ length: count }, (_, i) => start(t, { ...config, directory: `${t.testdirName}/node-${i}` })),
-  )
-}
 
 test('clients of a replica set find its owner, also when it is another one', async (t) => {
   const nodes = await startNodes(t, 3)

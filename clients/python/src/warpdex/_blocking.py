@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Generic
 
 from . import aio
@@ -174,7 +174,7 @@ class Client(Blocking, Closing):
             self._runner.close()
 
 
-def connect(url: str, **options: Any) -> Client:
+def connect(url: str | Sequence[str], **options: Any) -> Client:
     """Connects to a server, as `aio.connect`."""
     runner = Runner()
     try:

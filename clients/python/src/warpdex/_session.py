@@ -45,6 +45,7 @@ class _Call:
     """A request on its way to an answer."""
 
     id: int
+    op: str
     frame: bytes
     #: How often it may still be sent.
     sends: float
@@ -54,7 +55,8 @@ class _Call:
 class Session:
     """The requests of a client, over one connection after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_moves: float = math.inf) -> None:
+        """After so many moves in a row calls fail with `NOT_OWNER`."""
         #: Scopes the write ids and the numbers of versions.
         self.client = secrets.token_hex(16)
         #: Why the client is closed for good, if it is.
@@ -65,6 +67,13 @@ class Session:
         self._sent_bytes = 0
         #: Sends a frame, while there is a connection.
         self._send: Callable[[bytes], None] | None = None
+        #: The owner of the server's replica set, as a server told that is not: the address to try next.
+        self.owner: str | None = None
+        #: Changes of the server in a row, none of which has answered any call.
+        self.moves = 0
+        self._most_moves = most_moves
+        #: Whether the server leaves calls to the owner, so that nothing more is sent to it.
+        self._is_moving = False
         self._next_id = HELLO_ID + 1
         self._next_write_id = 1
 
@@ -101,7 +110,7 @@ class Session:
             raise self.end
         id = self._next_id
         self._next_id += 1
-        call = _Call(id, encode(id), _SENDS.get(op, _READ_SENDS), settle)
+        call = _Call(id, op, encode(id), _SENDS.get(op, _READ_SENDS), settle)
         if self._waiting or not self._send_call(call):
             self._waiting[id] = call
         return id
@@ -122,7 +131,8 @@ class Session:
 
     def receive(self, frame: bytes) -> None:
         """
-        Takes a server's frame. Raises `WarpdexError` where the connection is of no more use.
+        Takes a server's frame. Raises `WarpdexError` where the connection is of no more use: also where the server leaves calls to the owner
+        of its replica set, and has answered all others.
         """
         try:
             reply = decode_reply(frame)
@@ -133,15 +143,19 @@ class Session:
         call = self._take_sent(reply.id)
         # Replies to abandoned calls, and to the cancel requests that followed them, have no call.
         if call is not None:
-            call.settle(reply.error or reply)
-            self._send_waiting()
+            self._answer(call, reply)
+        # A feed may wait for ever, and is asked for again.
+        if self._is_moving and all(call.op == "watch" for call in self._sent.values()):
+            raise connection_lost("the server does not own its replica set")
+        self._send_waiting()
 
     def lost(self, reason: WarpdexError) -> None:
         """The connection is gone: calls that were sent wait again before all others, or fail if they may not."""
         self._send = None
+        self._is_moving = False
         sent = self._take_all_sent()
         again = {call.id: call for call in sent if call.sends > 0}
-        self._waiting = {**again, **self._waiting}
+        self._waiting = dict(sorted({**again, **self._waiting}.items()))
         for call in sent:
             if call.sends == 0:
                 call.settle(reason)
@@ -157,13 +171,28 @@ class Session:
         for call in calls:
             call.settle(reason)
 
+    def _answer(self, call: _Call, reply: Reply) -> None:
+        error = reply.error
+        if error is None or error.code != "NOT_OWNER":
+            self.moves = 0
+        elif self._is_moving or self.moves < self._most_moves:
+            # It has done nothing, and is for another server.
+            call.sends += 1
+            self._waiting[call.id] = call
+            if not self._is_moving:
+                self.moves += 1
+            self._is_moving = True
+            self.owner = error.owner
+            return
+        call.settle(error or reply)
+
     def _send_call(self, call: _Call) -> bool:
         """False where a call has to wait: for a connection, or because the server has enough to do."""
         size = self._sent_bytes + len(call.frame)
         has_room = not self._sent or (
             len(self._sent) < _limits.REQUESTS_IN_FLIGHT and size <= _limits.BYTES_IN_FLIGHT
         )
-        if self._send is None or not has_room:
+        if self._send is None or self._is_moving or not has_room:
             return False
         self._sent[call.id] = call
         self._sent_bytes = size

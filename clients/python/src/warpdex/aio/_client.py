@@ -269,10 +269,11 @@ class Client(AsyncClosing):
         return await request_in_turn(self._connection, about, op, fields, deadline)
 
 
-async def connect(url: str, **options: Any) -> Client:
+async def connect(url: str | Sequence[str], **options: Any) -> Client:
     """
-    Connects to a server, at a URL such as `ws://127.0.0.1:7070`, `wss://…` or `ws+unix:/run/warpdex.sock`; options are those of
-    `ConnectOptions`. Raises `WarpdexError`: `CONNECTION_LOST` when there is no answer, `UNAUTHORISED`, `BAD_REQUEST`.
+    Connects to a server, at a URL such as `ws://127.0.0.1:7070`, `wss://…` or `ws+unix:/run/warpdex.sock`, or to the nodes of a replica
+    set, at several; options are those of `ConnectOptions`. Raises `WarpdexError`: `CONNECTION_LOST` when there is no answer, `UNAUTHORISED`,
+    `BAD_REQUEST`.
     """
     connection = Connection(url, ConnectOptions(**options))
     await connection.open()

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import math
 import random
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from .._frames import Reply, WireColumn, decode_reply, encode_control
 from .._session import Session
-from ..errors import WarpdexError, connection_lost
+from ..errors import WarpdexError, bad_request, connection_lost
 from ._socket import open_socket
 
 T = TypeVar("T")
 
 # Another attempt to connect would fail in the same way.
 _FINAL = ("UNAUTHORISED", "BAD_REQUEST", "CANCELLED")
+# How long it waits at most before it asks a replica set again that has no owner.
+_MOST_OWNERLESS = 0.5
 
 
 @dataclass(frozen=True)
@@ -40,20 +43,32 @@ class ConnectOptions:
     reconnect_delay: float = 0.05
     #: The longest of them.
     reconnect_max_delay: float = 5
+    #: Of a replica set: "any" reads what the node has that the client is connected to, which may be behind the owner; by default reads go to
+    #: the owner. A write goes to the owner in any case, and the client with it.
+    reads: Literal["latest", "any"] = "latest"
     #: Called when the connection is lost, before the first attempt to come back.
     on_disconnect: Callable[[WarpdexError], None] | None = None
     #: Called when the connection is there again; what can be sent again is sent after this.
     on_reconnect: Callable[[], None] | None = None
 
+    def __post_init__(self) -> None:
+        if self.reads not in ("latest", "any"):
+            raise bad_request(f'connect: reads is "latest" or "any", not {self.reads!r}')
+
 
 class Connection:
     """Sends a client's requests, and comes back after a loss. Belongs to the event loop in which it was opened."""
 
-    def __init__(self, url: str, options: ConnectOptions) -> None:
-        self.session = Session()
+    def __init__(self, urls: str | Sequence[str], options: ConnectOptions) -> None:
+        attempts = options.reconnect_attempts
+        self.session = Session(math.inf if attempts is None else attempts)
         #: What the server said of itself when the connection was last made.
         self.server: Mapping[str, Any] = {}
-        self._url = url
+        #: One, or those of the nodes of a replica set.
+        self._urls = _checked(urls)
+        self._next_urls = itertools.cycle(self._urls)
+        #: That of the last attempt.
+        self._url = self._urls[0]
         self._options = options
         self._loop = asyncio.get_running_loop()
         self._socket: Any = None
@@ -68,8 +83,14 @@ class Connection:
         self._life: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Raises `WarpdexError` when the first attempt fails."""
-        await self._open_socket()
+        """Raises `WarpdexError` when the first attempt fails, at the last of the addresses."""
+        for left in reversed(range(len(self._urls))):
+            try:
+                await self._open_socket()
+                break
+            except WarpdexError:
+                if left == 0:
+                    raise
         self._life = self._loop.create_task(self._stay_connected())
 
     def check_open(self) -> None:
@@ -199,7 +220,16 @@ class Connection:
         self.session.finish(reason)
         self._has_less.set()
 
+    def _address(self) -> str:
+        """Where to connect: to the owner, or to the next in turn."""
+        owner, self.session.owner = self.session.owner, None
+        url = owner or next(self._next_urls)
+        if self._options.reads == "latest":
+            return url
+        return f"{url}{'&' if '?' in url else '?'}reads=any"
+
     async def _open_socket(self) -> None:
+        self._url = self._address()
         try:
             await asyncio.wait_for(self._say_hello(), self._options.connect_timeout)
         except asyncio.TimeoutError:
@@ -275,12 +305,17 @@ class Connection:
     async def _come_back(self, reason: WarpdexError) -> None:
         options = self._options
         failure, attempt = reason, 0
+        max_delay = options.reconnect_max_delay
+        moves = self.session.moves
+        if len(self._urls) > 1 or moves > 0:
+            # Another node may be the owner by now.
+            max_delay = min(max_delay, _MOST_OWNERLESS)
         while options.reconnect_attempts is None or attempt < options.reconnect_attempts:
-            delay = min(
-                options.reconnect_max_delay, options.reconnect_delay * 2 ** min(attempt, 32)
-            )
+            delay = min(max_delay, options.reconnect_delay * 2 ** min(attempt + moves, 32))
             # Half of the delay is left to chance, so that the clients of a restarted server do not all come at once.
-            await self.pause(delay * (0.5 + random.random() / 2))
+            delay *= 0.5 + random.random() / 2
+            # Whoever closes the client waits for an owner, and does not ask for it without pauses.
+            await (self.pause(delay) if moves == 0 else asyncio.sleep(delay))
             try:
                 return await self._open_socket()
             except WarpdexError as error:
@@ -297,6 +332,14 @@ class Connection:
             await asyncio.wait_for(self._is_closing.wait(), seconds)
         except asyncio.TimeoutError:
             pass
+
+
+def _checked(urls: str | Sequence[str]) -> Sequence[str]:
+    addresses = [urls] if isinstance(urls, str) else urls
+    if isinstance(addresses, Sequence) and addresses and all(isinstance(a, str) for a in addresses):
+        return addresses
+    right = 'the address of a server, such as "ws://127.0.0.1:7070", or several'
+    raise bad_request(f"connect takes {right}, not {urls!r}")
 
 
 def _closed() -> WarpdexError:

@@ -46,8 +46,9 @@ async def open_socket(url: str, token: str | None, ca: str | bytes | None) -> An
         options[_HEADERS] = {"Authorization": f"Bearer {_checked(token)}"}
     try:
         if url.startswith(_UNIX):
-            path = url[len(_UNIX) :].removesuffix(":/")
-            return await _client.unix_connect(path, "ws://localhost/", **options)
+            path, _, query = url[len(_UNIX) :].partition("?")
+            url_within = f"ws://localhost/?{query}"
+            return await _client.unix_connect(path.removesuffix(":/"), url_within, **options)
         if url.startswith("wss:") and ca is not None:
             text = ca if isinstance(ca, str) else ca.decode()
             options["ssl"] = ssl.create_default_context(cadata=text)
