@@ -252,7 +252,7 @@ export class Connection {
 
   /** A call is for another server, to which this goes over once the one that it has has answered the others. */
   #move(call: Call, error: WarpdexError): void {
-    if (this.#moves >= this.#reconnect.attempts) {
+    if (!this.#isMoving && this.#moves >= this.#reconnect.attempts) {
       call.reject(error)
       return
     }
@@ -364,15 +364,18 @@ export class Connection {
   }
 
   async #comeBack(reason: WarpdexError): Promise<Link> {
-    const { attempts, firstDelay } = this.#reconnect
+    const { attempts, firstDelay, maxDelay } = this.#reconnect
     // Another node may be the owner by now.
-    const maxDelay = this.#urls.length > 1 ? MOST_OWNERLESS_MS : this.#reconnect.maxDelay
+    const isReplica = this.#urls.length > 1 || this.#moves > 0
+    const most = isReplica ? Math.min(maxDelay, MOST_OWNERLESS_MS) : maxDelay
+    // Whoever closes the client waits for an owner.
+    const { signal } = this.#moves > 0 ? this.#finished : this.#closing
     let failure = reason
     for (let attempt = 0; attempt < attempts; attempt++) {
-      const delay = Math.min(maxDelay, firstDelay * 2 ** (attempt + this.#moves))
+      const delay = Math.min(most, firstDelay * 2 ** (attempt + this.#moves))
       // Half of the delay is left to chance, so that the clients of a restarted server do not all come at once.
       const deadline = delay * (0.5 + Math.random() / 2)
-      const pause = this.bounds({ deadline, signal: this.#closing.signal }, true)
+      const pause = this.bounds({ deadline, signal }, true)
       await withinBounds(pause, () => {}).catch(() => {})
       if (this.#end !== undefined) throw this.#end
       try {
@@ -399,17 +402,19 @@ export class Connection {
       if (reply.error === undefined) call.resolve(reply)
       else call.reject(reply.error)
     }
-    if (this.#isMoving && this.#sent.isIdle) this.#link?.close()
-    this.#sendWaiting()
-    this.#onLess?.()
+    this.#goOn()
   }
 
   #abandon(id: number): void {
     if (this.#sent.take(id) === undefined) this.#waiting.delete(id)
-    else {
-      this.#link?.send(encodeFrame({ id: this.#nextId++, op: 'cancel', target: id }))
-      this.#sendWaiting()
-    }
+    else this.#link?.send(encodeFrame({ id: this.#nextId++, op: 'cancel', target: id }))
+    this.#goOn()
+  }
+
+  /** A call is answered, or nobody waits for it any more. */
+  #goOn(): void {
+    if (this.#isMoving && this.#sent.isIdle) this.#link?.close()
+    this.#sendWaiting()
     this.#onLess?.()
   }
 }

@@ -31,6 +31,8 @@ const CHANGES: ReadonlySet<string> = new Set<string>([
 /** Which requests a node of a replica set answers. */
 export class ReplicaGate {
   readonly #node: Pick<ReplicaNode, 'isOwner' | 'owner'>
+  /** Connections that something was refused to. */
+  readonly #refused = new Set<number>()
 
   constructor(node: Pick<ReplicaNode, 'isOwner' | 'owner'>) {
     this.#node = node
@@ -38,24 +40,37 @@ export class ReplicaGate {
 
   /**
    * Runs a request, or refuses it. Reads of the latest state are the owner's: an answer of one that may have another owner since is given up.
+   * Of a connection all is refused behind the first refusal, whoever is the owner by then: its requests take effect in order.
+   * @param connection number of the one that it came by
    * @param readsAny whether whoever asks reads what any node has
    * @throws WarpdexError `NOT_OWNER`, which says where the owner is, as far as is known
    */
-  async run<T>(request: Request, readsAny: boolean, answer: () => Promise<T>): Promise<T> {
+  async run<T>(
+    request: Request,
+    connection: number,
+    readsAny: boolean,
+    answer: () => Promise<T>,
+  ): Promise<T> {
     const { op } = request
     const isChange = CHANGES.has(op)
     if (OWN.has(op) || (readsAny && !isChange)) return answer()
     if (request.op === 'createIndex' && request.ttl !== undefined)
       throw badRequest('a replica set has no indexes whose entries expire; leave ttl out')
-    this.#requireOwner()
+    this.#requireOwner(connection)
     const result = await answer()
-    if (!isChange) this.#requireOwner()
+    if (!isChange) this.#requireOwner(connection)
     return result
   }
 
-  #requireOwner(): void {
+  /** A connection is over. */
+  left(connection: number): void {
+    this.#refused.delete(connection)
+  }
+
+  #requireOwner(connection: number): void {
     const { isOwner, owner } = this.#node
-    if (isOwner) return
+    if (isOwner && !this.#refused.has(connection)) return
+    this.#refused.add(connection)
     const where = owner === undefined ? 'no node does at the moment; try again' : `ask ${owner}`
     throw new WarpdexError('NOT_OWNER', `this node does not own its replica set: ${where}`, { owner })
   }

@@ -90,6 +90,7 @@ export class LocalBackend implements Backend {
   left(connection: number): void {
     if (!this.#grants.delete(connection)) return
     this.#readAny.delete(connection)
+    this.#gate?.left(connection)
     this.#options.monitor.meters.connections--
     this.#engine?.queries.endAll(connection)
   }
@@ -108,7 +109,10 @@ export class LocalBackend implements Backend {
     try {
       const answer = () =>
         'handle' in request ? handleData(engine, request, context) : handleControl(engine, request, context)
-      const result = await (this.#gate?.run(request, this.#readAny.has(call.owner), answer) ?? answer())
+      const gate = this.#gate
+      const result = await (gate === undefined
+        ? answer()
+        : gate.run(request, call.owner, this.#readAny.has(call.owner), answer))
       return { result, memory, running: call.running }
     } catch (thrown) {
       memory.release()

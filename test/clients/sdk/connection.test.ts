@@ -362,3 +362,29 @@ t.test('closing waits for answers, but not for a server that is gone', async (t)
   t.match(await gone.client.closed, { code: 'CONNECTION_LOST' })
   await gone.server.start()
 })
+
+/** What a node of a replica set answers that does not own it. */
+const notOwner = (owner?: string) =>
+  new WarpdexError('NOT_OWNER', 'another node owns the replica set', { owner })
+
+t.test('calls that a node leaves to the owner go there in their order, once each', async (t) => {
+  const { server, index } = await open(t, { reconnect: { ...reconnect, attempts: 1 } })
+  const owner = await listen(t)
+  const other = await connect(owner.url)
+  t.teardown(() => other.close())
+  await other.createIndex({ ...numbers, unique: false })
+  server.intervene = ({ op }) => (op === 'insert' || op === 'delete' ? notOwner(owner.url) : 'none')
+  await Promise.all([index.insertMany([1, 2], [1, 2]), index.deleteMany([1]), index.insertMany([3], [3])])
+  t.same(await Promise.all([1, 2, 3].map((key) => index.getAll(key))), [[], [2], [3]])
+  t.equal(owner.connections, 2)
+})
+
+t.test('a call that is given up keeps nobody from the owner', async (t) => {
+  const { server, client } = await open(t)
+  const refuse = first('listIndexes', notOwner())
+  server.intervene = (request) => (request.op === 'slowRequests' ? 'hold' : refuse(request))
+  const held = client.slowRequests({ deadline: 50 })
+  const listed = client.listIndexes()
+  await t.rejects(held, { code: 'DEADLINE_EXCEEDED' })
+  t.equal((await listed).length, 1)
+})
