@@ -13,6 +13,8 @@ export const LIMITS = {
   headerDepth: 256,
   /** Bytes of a reply's msgpack header: lists of all indexes and their figures go there. */
   replyHeaderBytes: 16 * MIB,
+  /** Replica sets of a cluster: a client has a connection to each. */
+  replicaSets: 256,
   /** Sections of one frame: four for each column of a relation, of which there are `relationColumns`. */
   sections: 512,
   /** Keys, or ranges, of one request. Bounds the scratch memory that one request takes on the device. */

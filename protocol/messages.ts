@@ -5,6 +5,7 @@ import { badRequest } from './errors.js'
 import { decodeFrame, type Frame, frameError, isControlFrame } from './frame.js'
 import { parseLayout } from './layout-options.js'
 import { LIMITS } from './limits.js'
+import { parsePlacement } from './placement.js'
 import { readLists } from './query/constant-lists.js'
 import { type Keep, parseKeep } from './query/keep.js'
 import { parseColumns } from './relation.js'
@@ -30,6 +31,8 @@ const PARSERS = {
     unique: r.flag('unique'),
     // Seconds; with 0 only those entries expire whose writes say so.
     ttl: r.optionalWhole('ttl', 0, MOST_TTL_SECONDS),
+    // Over which replica sets of a cluster it is spread.
+    placement: parsePlacement(r.value('placement')),
     ifNotExists: r.flag('ifNotExists'),
     ...layout(r),
   }),
@@ -91,6 +94,8 @@ const PARSERS = {
   backup: (r): { name?: string | undefined } => ({ name: r.optionalText('name') }),
   // Those that the server keeps, behind the one of that number.
   slowRequests: (r) => ({ after: r.optionalWhole('after') ?? 0 }),
+  // Which nodes the server's cluster has.
+  cluster: () => ({}),
   // With `again` costs are measured anew, which takes seconds.
   calibrate: (r) => ({ again: r.flag('again') }),
   // The tree is checked when it is carried out: it depends on the relations. Lists are its constants that came as columns. Instead of a tree a statement in SQL.

@@ -1,6 +1,27 @@
 /** What a node of a replica set does: takes writes, makes those of its owner, or cannot go on at the moment. */
 export type ReplicaRole = 'owner' | 'following' | 'failed'
 
+/** A node of a cluster. */
+export interface ClusterNode {
+  /** Number of its replica set. */
+  readonly set: number
+  /** Where clients reach it. */
+  readonly url: string
+  readonly role: ReplicaRole
+  /** Position in the log of its replica set up to which it has everything. */
+  readonly position: number
+}
+
+/** A cluster as one of its nodes sees it: others may be some seconds ahead, or gone. */
+export interface ClusterFigures {
+  readonly name: string
+  /** Of the node that says it. */
+  readonly set: number
+  /** How many replica sets there are. */
+  readonly sets: number
+  readonly nodes: readonly ClusterNode[]
+}
+
 /** A node of a replica set. */
 export interface ReplicaFigures {
   /** Of the replica set. */

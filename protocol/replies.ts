@@ -9,6 +9,7 @@ import type { KeptRelation } from './query/keep.js'
 import type { SelectionCosts } from './query/selection-costs.js'
 import type { ColumnDefinition, RelationDefinition, RelationInfo } from './relation.js'
 import type { AppendedRows } from './relation-batch.js'
+import type { ClusterFigures } from './replica.js'
 import type { SlowRequest } from './slow-request.js'
 import type { IndexDefinition } from './types.js'
 
@@ -74,11 +75,14 @@ export interface ReplyFields {
     readonly server: string
     readonly protocol: number
     readonly adapter: AdapterInfo
+    /** Replica sets of the server's cluster, where there are several: a connection means one of them, by `?set=0` in its address. */
+    readonly sets?: number | undefined
     readonly limits: Pick<
       typeof LIMITS,
       'frameBytes' | 'batchItems' | 'scanEntries' | 'keyBytes' | 'payloadBytes'
     >
   }
+  readonly cluster: ClusterFigures
   readonly open: OpenedIndex
   readonly createIndex: { readonly definition: IndexDefinition; readonly created: boolean }
   readonly dropIndex: { readonly dropped: boolean }

@@ -130,8 +130,17 @@ export interface IndexDefinition<K extends KeyType = KeyType, P extends PayloadK
    * no room for that.
    */
   readonly ttl?: number | undefined
+  /** Where its keys are, in a cluster of several replica sets: ranges in ascending order, each on another one. */
+  readonly placement?: readonly PlacedRange[] | undefined
   /** What its keys are, where it is an index over columns of a relation; its payloads are numbers of rows. */
   readonly of?: IndexSource | undefined
+}
+
+/** A range of keys, and the replica set of a cluster that has it. */
+export interface PlacedRange {
+  readonly set: number
+  /** Its first key as it travels, in hexadecimal digits; absent of the first range, which begins with the smallest key. */
+  readonly from?: string | undefined
 }
 
 /** Columns of a relation that an index is over. */

@@ -40,6 +40,7 @@ export type {
 } from '../../protocol/relation.js'
 export type { AppendedRows, ColumnValues, RelationBatch } from '../../protocol/relation-batch.js'
 export type { ColumnInput, InputValue, RelationInput, RelationValue } from '../../protocol/relation-values.js'
+export type { ClusterFigures, ClusterNode, ReplicaRole } from '../../protocol/replica.js'
 export type {
   AdapterInfo,
   BackupInfo,
@@ -72,6 +73,7 @@ export {
   type IndexSource,
   type KeyType,
   type PayloadKind,
+  type PlacedRange,
   ResultCode,
   type ScalarKeyType,
   type TupleKeyType,

@@ -273,6 +273,7 @@ export const DEFINITION_FIELDS: Kinds<IndexDefinition> = {
   unique: FLAG,
   ttl: NUMBER,
   ...LAYOUT_OPTIONS,
+  placement: ANYTHING,
   of: {
     is: () => false,
     right: 'of no index that takes writes; relation(name).createIndex makes one over columns of a relation',

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { type EntryPart, partsOf, putHeaders, readPart } from './entry-parts.js'
-import { type Nats, REQUEST_MS } from './nats.js'
+import { type NatsReplicaSet, REQUEST_MS } from './nats.js'
 import type { LogEntry, ReplicatedLog } from './replicated-log.js'
 
 /** How long the outcome of an append is looked for: an election among the servers takes seconds. */
@@ -26,9 +26,9 @@ const SILENCE_MS = 1000
  * one than the last of the subject. That keeps a former owner from appending, and an entry that is sent again from being there twice.
  */
 export class JetStreamLog implements ReplicatedLog {
-  readonly #nats: Nats
+  readonly #nats: NatsReplicaSet
 
-  constructor(nats: Nats) {
+  constructor(nats: NatsReplicaSet) {
     this.#nats = nats
   }
 

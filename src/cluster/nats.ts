@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { JetStreamClient, JetStreamManager } from '@nats-io/jetstream'
-import type { KV } from '@nats-io/kv'
+import type { KV, Kvm } from '@nats-io/kv'
 import type { MsgHdrs, NatsConnection } from '@nats-io/transport-node'
 import { badRequest, toWarpdexError } from '../../protocol/errors.js'
 import { installCommand } from '../../protocol/optional-packages.js'
@@ -16,23 +16,27 @@ export interface NatsOptions {
   readonly monitors: string
   /** Whether servers are taken that may lose what they acknowledged. */
   readonly unsafe: boolean
-  /** Name of the replica set. */
-  readonly name: string
   /** Of this node, for people. */
   readonly node: string
 }
 
-/** What a node has of the NATS servers. */
+/** A connection to NATS servers. */
 export interface Nats {
+  readonly options: NatsOptions
   readonly connection: NatsConnection
   readonly client: JetStreamClient
   readonly manager: JetStreamManager
-  /** With the messages of the replica set's log. */
+  readonly buckets: Kvm
+  readonly newHeaders: () => MsgHdrs
+}
+
+/** What the NATS servers have of a replica set. */
+export interface NatsReplicaSet extends Nats {
+  /** With the messages of its log. */
   readonly stream: string
   readonly subject: string
   /** With its lease. */
   readonly bucket: KV
-  readonly newHeaders: () => MsgHdrs
 }
 
 /** How long an answer is waited for: servers without a leader give none. */
@@ -46,32 +50,72 @@ const TOO_FEW_SERVERS: readonly number[] = [10_005, 10_074]
 const NO_STREAM = 10_059
 
 /**
- * Connects to NATS servers, and makes the stream and the bucket of a replica set where there are none.
+ * Connects to NATS servers.
  * @throws WarpdexError `BAD_REQUEST` where a package is not installed, the servers cannot be reached or would lose what they acknowledged
  */
 export async function openNats(options: NatsOptions): Promise<Nats> {
-  const { servers, name } = options
   const { transport, jetstream, kv } = await load()
   const connection = await connect(transport, options)
   try {
     await requireSafe(connection, options)
-    const manager = await patiently(() => jetstream.jetstreamManager(connection, { timeout: REQUEST_MS }))
-    const client = jetstream.jetstream(connection, { timeout: REQUEST_MS })
-    const stream = `warpdex-${name}`
-    const subject = `warpdex.${name}`
-    const { config } = await patiently(() => openStream(manager, { name: stream, subject }, options))
-    requireWhole(config, options)
-    const replicas = config.num_replicas
-    const bucket = await patiently(() =>
-      new kv.Kvm(client).create(stream, { replicas, history: 1, allow_direct: false }),
+    const manager = await reached(options, () =>
+      jetstream.jetstreamManager(connection, { timeout: REQUEST_MS }),
     )
-    return { connection, client, manager, stream, subject, bucket, newHeaders: () => transport.headers() }
-  } catch (cause) {
+    const client = jetstream.jetstream(connection, { timeout: REQUEST_MS })
+    const buckets = new kv.Kvm(client)
+    return { options, connection, client, manager, buckets, newHeaders: () => transport.headers() }
+  } catch (error) {
     await connection.close()
-    const { code, message } = toWarpdexError(cause)
-    if (code === 'BAD_REQUEST') throw cause
-    throw badRequest(`the NATS servers ${servers} keep no log of the replica set: ${message}`, { cause })
+    throw error
   }
+}
+
+/**
+ * The stream and the bucket of a replica set, which are made where there are none.
+ * @throws WarpdexError `BAD_REQUEST` where the servers do not keep it, or not whole
+ */
+export async function openReplicaSet(nats: Nats, name: string): Promise<NatsReplicaSet> {
+  const { options, manager, buckets } = nats
+  const stream = `warpdex-${name}`
+  const subject = `warpdex.${name}`
+  const { config } = await reached(options, () => openStream(manager, { name: stream, subject }, options))
+  requireWhole(config, options)
+  const replicas = config.num_replicas
+  const bucket = await reached(options, () =>
+    buckets.create(stream, { replicas, history: 1, allow_direct: false }),
+  )
+  return { ...nats, stream, subject, bucket }
+}
+
+/**
+ * The bucket in which the nodes of a cluster announce themselves.
+ * @param ttl milliseconds after which it forgets one
+ * @throws WarpdexError `BAD_REQUEST` where the servers do not keep it
+ */
+export function openMembers({ options, buckets }: Nats, cluster: string, ttl: number): Promise<KV> {
+  const make = (replicas: number) =>
+    buckets.create(`warpdex-${cluster}-members`, { replicas, history: 1, allow_direct: false, ttl })
+  return reached(options, () =>
+    make(REPLICAS).catch((error: unknown) => {
+      if (!isForOne(error, options)) throw error
+      return make(1)
+    }),
+  )
+}
+
+/** Asks servers that may not be ready yet. */
+async function reached<T>({ servers }: NatsOptions, ask: () => Promise<T>): Promise<T> {
+  try {
+    return await patiently(ask)
+  } catch (cause) {
+    const { message } = toWarpdexError(cause)
+    throw badRequest(`the NATS servers ${servers} keep nothing of the cluster: ${message}`, { cause })
+  }
+}
+
+/** Whether they are too few for all replicas, and the operator takes them. */
+function isForOne(error: unknown, { unsafe }: NatsOptions): boolean {
+  return unsafe && TOO_FEW_SERVERS.includes(Object(error).code)
 }
 
 function connect(transport: Transport, { servers, credentials, node }: NatsOptions): Promise<NatsConnection> {
@@ -109,7 +153,7 @@ async function patiently<T>(attempt: () => Promise<T>): Promise<T> {
 async function openStream(
   manager: JetStreamManager,
   { name, subject }: { name: string; subject: string },
-  { unsafe }: NatsOptions,
+  options: NatsOptions,
 ) {
   const found = await manager.streams.info(name).catch((error: unknown) => {
     if (Object(error).code !== NO_STREAM) throw error
@@ -125,7 +169,7 @@ async function openStream(
     discard: 'new' as const,
   }
   return manager.streams.add(config).catch((error: unknown) => {
-    if (!unsafe || !TOO_FEW_SERVERS.includes(Object(error).code)) throw error
+    if (!isForOne(error, options)) throw error
     return manager.streams.add({ ...config, num_replicas: 1 })
   })
 }
@@ -137,6 +181,6 @@ async function load() {
     return { transport, jetstream, kv: await import('@nats-io/kv') }
   } catch (cause) {
     const command = installCommand('@nats-io/transport-node', '@nats-io/jetstream', '@nats-io/kv')
-    throw badRequest(`a replica set needs the clients of NATS: ${command}`, { cause })
+    throw badRequest(`a cluster needs the clients of NATS: ${command}`, { cause })
   }
 }

@@ -1,10 +1,12 @@
 import { WRITES } from '../../protocol/data-request.js'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import type { Op, Request } from '../../protocol/messages.js'
+import type { ClusterFigures } from '../../protocol/replica.js'
 import type { ReplicaNode } from './replica-node.js'
 
 /** What is about this node, or about what it has begun to answer. */
 const OWN: ReadonlySet<Op> = new Set<Op>([
+  'cluster',
   'stats',
   'snapshot',
   'backup',
@@ -28,34 +30,50 @@ const CHANGES: ReadonlySet<string> = new Set<string>([
   'batch',
 ])
 
-/** Which requests a node of a replica set answers. */
+/** What a connection is for, as the address says by which it came. */
+export interface Aims {
+  /** Whether it reads what any node has, be it behind the owner or not: `?reads=any`. */
+  readonly readsAny: boolean
+  /** The replica set that it means: `?set=0`. */
+  readonly set: number | undefined
+}
+
+/** Which requests a node of a cluster answers. */
 export class ReplicaGate {
   readonly #node: Pick<ReplicaNode, 'isOwner' | 'owner'>
+  readonly #cluster: () => ClusterFigures | undefined
   /** Connections that something was refused to. */
   readonly #refused = new Set<number>()
 
-  constructor(node: Pick<ReplicaNode, 'isOwner' | 'owner'>) {
+  constructor(node: Pick<ReplicaNode, 'isOwner' | 'owner'>, cluster: () => ClusterFigures | undefined) {
     this.#node = node
+    this.#cluster = cluster
+  }
+
+  /** How many replica sets the cluster has. */
+  get sets(): number {
+    return this.#cluster()?.sets ?? 1
   }
 
   /**
    * Runs a request, or refuses it. Reads of the latest state are the owner's: an answer of one that may have another owner since is given up.
    * Of a connection all is refused behind the first refusal, whoever is the owner by then: its requests take effect in order.
    * @param connection number of the one that it came by
-   * @param readsAny whether whoever asks reads what any node has
-   * @throws WarpdexError `NOT_OWNER`, which says where the owner is, as far as is known
+   * @throws WarpdexError `NOT_OWNER`, which says where the owner is, as far as is known; `BAD_REQUEST` where it is not said which replica set is meant
    */
   async run<T>(
     request: Request,
     connection: number,
-    readsAny: boolean,
+    { readsAny, set }: Aims,
     answer: () => Promise<T>,
   ): Promise<T> {
     const { op } = request
     const isChange = CHANGES.has(op)
-    if (OWN.has(op) || (readsAny && !isChange)) return answer()
+    if (OWN.has(op)) return answer()
+    this.#requireSet(set, connection)
+    if (readsAny && !isChange) return answer()
     if (request.op === 'createIndex' && request.ttl !== undefined)
-      throw badRequest('a replica set has no indexes whose entries expire; leave ttl out')
+      throw badRequest('a cluster has no indexes whose entries expire; leave ttl out')
     this.#requireOwner(connection)
     const result = await answer()
     if (!isChange) this.#requireOwner(connection)
@@ -67,6 +85,23 @@ export class ReplicaGate {
     this.#refused.delete(connection)
   }
 
+  #requireSet(set: number | undefined, connection: number): void {
+    const { sets, set: own, nodes } = this.#cluster() ?? { sets: 1, set: 0, nodes: [] }
+    if (sets === 1 || set === own) return
+    if (set === undefined) {
+      throw badRequest(
+        `the server is a node of a cluster of ${sets} replica sets, each of which has a part of the keys: use a client that spreads requests over them, or name one in the address, as in ?set=0`,
+      )
+    }
+    this.#refused.add(connection)
+    const others = nodes.filter((node) => node.set === set)
+    const { url } = others.find(({ role }) => role === 'owner') ?? others[0] ?? {}
+    const where = url === undefined ? 'no node of that is known; try again' : `ask ${url}`
+    throw new WarpdexError('NOT_OWNER', `this node is of replica set ${own}, not of ${set}: ${where}`, {
+      owner: url,
+    })
+  }
+
   #requireOwner(connection: number): void {
     const { isOwner, owner } = this.#node
     if (isOwner && !this.#refused.has(connection)) return
@@ -76,7 +111,9 @@ export class ReplicaGate {
   }
 }
 
-/** Whether a WebSocket asks by `?reads=any` for what any node has, be it behind the owner or not. */
-export function asksForAny(url: string): boolean {
-  return new URLSearchParams(url.split('?')[1]).get('reads') === 'any'
+/** What the address of a WebSocket says that it is for. */
+export function aimsOf(url: string): Aims {
+  const query = new URLSearchParams(url.split('?')[1])
+  const set = query.get('set')
+  return { readsAny: query.get('reads') === 'any', set: set === null ? undefined : Number(set) }
 }

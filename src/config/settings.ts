@@ -116,11 +116,20 @@ const settings = {
     'text',
     LOG_FORMATS,
   ),
-  replicaSet: text('Name of the replica set that the server is a node of; empty: it is alone', '', {
+  cluster: text('Name of the cluster that the server is a node of; empty: it is alone', '', {
     expected: 'empty, or 1 to 64 letters, digits, - and _',
     isRight: (name) => /^[A-Za-z0-9_-]{0,64}$/.test(name),
   }),
-  nats: text('NATS servers with the log of the replica set, as nats://HOST:4222,…', ''),
+  replicaSets: whole('Replica sets of the cluster, the same for all of its nodes', 1, 1, LIMITS.replicaSets),
+  replicaSet: text(
+    'Number of the replica set that the node is of; auto: that of its data, or with the fewest nodes',
+    'auto',
+    {
+      expected: `auto, or a whole number from 0 to ${LIMITS.replicaSets - 1}`,
+      isRight: (set) => set === 'auto' || (/^\d{1,3}$/.test(set) && Number(set) < LIMITS.replicaSets),
+    },
+  ),
+  nats: text('NATS servers with the log of the cluster, as nats://HOST:4222,…', ''),
   replicaSnapshots: text(
     'Folder for snapshots of the replica set that all of its nodes see; without it its log keeps everything',
     '',

@@ -35,10 +35,19 @@ export function settleDefinition(
   given: IndexDefinition,
   existing: IndexDefinition | undefined,
 ): IndexDefinition {
-  const { name, keyType, payloadKind, unique, ttl, of } = given
+  const { name, keyType, payloadKind, unique, ttl, placement, of } = given
   const form = settleStructure(parseLayout(given), existing)
   const expiry = ttl === undefined ? {} : { ttl }
-  return { name, keyType, payloadKind, unique, ...expiry, ...(of && { of }), ...form }
+  return {
+    name,
+    keyType,
+    payloadKind,
+    unique,
+    ...expiry,
+    ...(placement && { placement }),
+    ...(of && { of }),
+    ...form,
+  }
 }
 
 export function sameDefinition(one: IndexDefinition, other: IndexDefinition): boolean {
@@ -47,6 +56,7 @@ export function sameDefinition(one: IndexDefinition, other: IndexDefinition): bo
     one.payloadKind === other.payloadKind &&
     one.unique === other.unique &&
     one.ttl === other.ttl &&
+    JSON.stringify(one.placement) === JSON.stringify(other.placement) &&
     JSON.stringify(one.of) === JSON.stringify(other.of) &&
     sameLayout(one, other)
   )

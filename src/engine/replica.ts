@@ -6,7 +6,7 @@ import {
 } from '../../persistence/disk/dictionary.js'
 import type { ChangeSet, ReplicaLog, SetPosition } from '../../persistence/replication/change-sets.js'
 import type { ReplicaNote, Store } from '../../persistence/store.js'
-import type { ReplicaFigures } from '../../protocol/replica.js'
+import type { ClusterFigures, ReplicaFigures } from '../../protocol/replica.js'
 import type { Index } from './named-index.js'
 import type { Relation } from './named-relation.js'
 import type { Registry } from './registry.js'
@@ -38,6 +38,8 @@ export class Replica {
   readonly #host: ReplicaHost
   /** What its node does; undefined where there is none. */
   figures: (() => ReplicaFigures) | undefined
+  /** The cluster of its node, as it is known there. */
+  cluster: (() => ClusterFigures) | undefined
 
   constructor(host: ReplicaHost) {
     this.#host = host

@@ -11,11 +11,18 @@ export interface Visit extends SiteRequest {
   readonly address: string | undefined
 }
 
+/** What a server says of itself to whoever is let in. */
+export interface Introduction {
+  readonly adapter: AdapterInfo
+  /** Replica sets of its cluster, where there are several. */
+  readonly sets?: number | undefined
+}
+
 /** HTTP status for a WebSocket that is not let in. */
 export type Refusal = 401 | 403 | 503
 
 /**
- * The number of a connection that may be opened, whose it is (all of that name may do the same), and the adapter that serves it. Or why it may
+ * The number of a connection that may be opened, whose it is (all of that name may do the same), and what it is told. Or why it may
  * not, or where to go instead.
  */
 export type Admission =
@@ -24,7 +31,7 @@ export type Admission =
       readonly who: string
       /** Name of its token; absent where the server has none. */
       readonly token?: string | undefined
-      readonly adapter: AdapterInfo
+      readonly introduction: Introduction
       readonly status?: undefined
     }
   | { readonly status: Refusal; readonly connection?: undefined }
@@ -106,7 +113,7 @@ export interface Reply {
 /** What a listener hands everything to: the engine and all that surrounds it, in this thread or in another. */
 export interface Backend {
   /** Known once a connection is admitted. */
-  readonly adapter: AdapterInfo
+  readonly introduction: Introduction
   /** Decides about a WebSocket, before anything that it sends is read. Never fails. */
   admit(visit: Visit): Promise<Admission>
   /** A connection that was admitted is over. */

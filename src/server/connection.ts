@@ -274,7 +274,7 @@ export class Connection implements MessageHandler<Incoming> {
     return {
       server: VERSION,
       protocol: PROTOCOL_VERSION,
-      adapter: this.#parts.backend.adapter,
+      ...this.#parts.backend.introduction,
       limits: { frameBytes, batchItems, scanEntries, keyBytes, payloadBytes },
     }
   }

@@ -1,5 +1,5 @@
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
-import { asksForAny, type ReplicaGate } from '../cluster/replica-gate.js'
+import { type Aims, aimsOf, type ReplicaGate } from '../cluster/replica-gate.js'
 import type { Engine } from '../engine/engine.js'
 import type { Answer } from '../http/answer.js'
 import type { Site } from '../http/site.js'
@@ -7,7 +7,7 @@ import type { Availability } from '../http/status.js'
 import type { Monitor } from '../observe/monitor.js'
 import type { Access } from './access/access.js'
 import type { Grant } from './access/rights.js'
-import type { Admission, Backend, Call, Reply, Visit } from './backend.js'
+import type { Admission, Backend, Call, Introduction, Reply, Visit } from './backend.js'
 import type { EngineRequest } from './handlers/context.js'
 import { handleControl } from './handlers/control.js'
 import { handleData } from './handlers/data.js'
@@ -23,11 +23,9 @@ interface Options {
 /** The engine in this thread, whom it serves, and what else it answers. */
 export class LocalBackend implements Backend {
   readonly #options: Options
-  /** Who is at each connection, by number. */
-  readonly #grants = new Map<number, Grant>()
-  /** Connections that read what any node of a replica set has. */
-  readonly #readAny = new Set<number>()
-  /** Only of a node of a replica set. */
+  /** Who is at each connection, and what it is for, by number. */
+  readonly #connections = new Map<number, { readonly grant: Grant; readonly aims: Aims }>()
+  /** Only of a node of a cluster. */
   #gate: ReplicaGate | undefined
   #engine: Engine | undefined
   #site: Site | undefined
@@ -44,7 +42,7 @@ export class LocalBackend implements Backend {
 
   /** Connections that are open, or about to be. */
   get connections(): number {
-    return this.#grants.size
+    return this.#connections.size
   }
 
   /** Answers what is no WebSocket with a site from now on. */
@@ -52,7 +50,7 @@ export class LocalBackend implements Backend {
     this.#site = site
   }
 
-  /** Lets clients in. @param gate of a node of a replica set */
+  /** Lets clients in. @param gate of a node of a cluster */
   begin(engine: Engine, gate?: ReplicaGate): void {
     this.#engine = engine
     this.#gate = gate
@@ -64,41 +62,41 @@ export class LocalBackend implements Backend {
     this.#status = 'stopping'
   }
 
-  get adapter(): Backend['adapter'] {
+  get introduction(): Introduction {
     const { name = '', software = true } = this.#engine?.adapter ?? {}
-    return { name, software }
+    const { sets = 1 } = this.#gate ?? {}
+    return { adapter: { name, software }, sets: sets === 1 ? undefined : sets }
   }
 
   async admit(visit: Visit): Promise<Admission> {
     const { access, maxConnections, monitor } = this.#options
-    const isFull = this.#status !== 'ready' || this.#grants.size >= maxConnections
+    const isFull = this.#status !== 'ready' || this.#connections.size >= maxConnections
     const grant = isFull ? 503 : access.admit(visit)
     if (typeof grant === 'number') {
       monitor.refused(grant, visit.address)
       return { status: grant }
     }
     const number = this.#next++
-    const readsAny = asksForAny(visit.url)
-    this.#grants.set(number, grant)
-    if (readsAny) this.#readAny.add(number)
+    const aims = aimsOf(visit.url)
+    this.#connections.set(number, { grant, aims })
     monitor.meters.connections++
     monitor.meters.connectionsOpened++
     const { who, token } = grant
-    return { connection: number, who: readsAny ? `${who}, of any node` : who, token, adapter: this.adapter }
+    const { introduction } = this
+    return { connection: number, who: aims.readsAny ? `${who}, of any node` : who, token, introduction }
   }
 
   left(connection: number): void {
-    if (!this.#grants.delete(connection)) return
-    this.#readAny.delete(connection)
+    if (!this.#connections.delete(connection)) return
     this.#gate?.left(connection)
     this.#options.monitor.meters.connections--
     this.#engine?.queries.endAll(connection)
   }
 
   async call(call: Call): Promise<Reply> {
-    const grant = this.#grants.get(call.owner)
+    const { grant, aims } = this.#connections.get(call.owner) ?? {}
     const engine = this.#engine
-    if (grant === undefined || engine === undefined) {
+    if (grant === undefined || aims === undefined || engine === undefined) {
       throw new WarpdexError('CANCELLED', 'the connection of the request is over')
     }
     // The others concern the connection only.
@@ -110,9 +108,7 @@ export class LocalBackend implements Backend {
       const answer = () =>
         'handle' in request ? handleData(engine, request, context) : handleControl(engine, request, context)
       const gate = this.#gate
-      const result = await (gate === undefined
-        ? answer()
-        : gate.run(request, call.owner, this.#readAny.has(call.owner), answer))
+      const result = await (gate === undefined ? answer() : gate.run(request, call.owner, aims, answer))
       return { result, memory, running: call.running }
     } catch (thrown) {
       memory.release()

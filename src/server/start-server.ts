@@ -1,8 +1,7 @@
 import { SnapshotThread } from '../../persistence/snapshots/snapshot-thread.js'
 import { LIMITS } from '../../protocol/limits.js'
-import { leaveReplicaSet, openReplica, restoreReplica } from '../cluster/open-replica.js'
+import { ClusterMember, leaveCluster } from '../cluster/cluster-member.js'
 import { ReplicaGate } from '../cluster/replica-gate.js'
-import type { ReplicaNode } from '../cluster/replica-node.js'
 import type { Config } from '../config/settings.js'
 import { backupFolderFault } from '../engine/backup-path.js'
 import { Engine } from '../engine/engine.js'
@@ -66,8 +65,8 @@ export class RunningServer {
   readonly #listeners: Listeners
   #snapshotThread: SnapshotThread | undefined
   #engine: Engine | undefined
-  /** Only of a node of a replica set. */
-  #replica: ReplicaNode | undefined
+  /** Only of a node of a cluster. */
+  #member: ClusterMember | undefined
   #closed: Promise<void> | undefined
 
   constructor(config: Config, options: ServerOptions, access: Access) {
@@ -116,12 +115,12 @@ export class RunningServer {
     if (config.ioThreads > 0) this.#snapshotThread = new SnapshotThread(onWarning)
     const snapshotThread = this.#snapshotThread
     const own = { ...this.#options, onWarning, meter, snapshotThread }
-    await restoreReplica(config, onWarning)
+    if (config.cluster !== '') this.#member = await ClusterMember.join(config, this.url, onWarning)
     const engine = await Engine.open({ ...engineOptions(config), ...own })
     this.#engine = engine
-    if (config.replicaSet === '') await leaveReplicaSet(engine, onWarning)
-    else this.#replica = await openReplica(engine, config, this.url, onWarning)
-    this.#backend.begin(engine, this.#replica && new ReplicaGate(this.#replica))
+    if (this.#member === undefined) await leaveCluster(engine, onWarning)
+    const node = await this.#member?.begin(engine)
+    this.#backend.begin(engine, node && new ReplicaGate(node, () => engine.replica.cluster?.()))
     const { name, software } = engine.adapter
     log.info({ adapter: name, software, indexes: engine.list().length }, 'ready')
   }
@@ -175,10 +174,10 @@ export class RunningServer {
     log.info({}, 'stopping: requests that run are answered')
     this.#backend.stop()
     try {
-      await this.#replica?.stopFollowing()
+      await this.#member?.node?.stopFollowing()
       await this.#engine?.close()
     } finally {
-      await this.#replica?.close()
+      await this.#member?.close()
       await Promise.all([this.#listeners.close(), this.#snapshotThread?.stop()])
       this.#monitor.stop()
     }

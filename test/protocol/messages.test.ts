@@ -27,6 +27,7 @@ t.test('every operation in its shortest form, with its defaults', async (t) => {
   t.match(parse({ op: 'snapshot' }), { index: undefined })
   t.match(parse({ op: 'backup', name: 'monday' }), { name: 'monday' })
   t.match(parse({ op: 'slowRequests' }), { after: 0 })
+  t.match(parse({ op: 'cluster' }), { op: 'cluster' })
   t.match(parse({ op: 'calibrate' }), { again: false })
   t.match(parse({ op: 'cancel', target: 4 }), { target: 4 })
   t.match(parse({ op: 'createRelation', relation: 'r', columns: [{ name: 'c', type: 'u32' }] }), {
@@ -54,17 +55,27 @@ t.test('every operation in its shortest form, with its defaults', async (t) => {
   t.match(parse({ op: 'closeVersion', version: 3 }), { version: 3 })
   t.match(parse({ op: 'batch' }), { writeId: undefined, parts: { length: 0 } })
   t.match(parse({ op: 'changeRows', relation: 'r', where: {} }), { set: undefined, lists: { length: 0 } })
-  t.equal(CONTROL_OPS.length, 26)
+  t.equal(CONTROL_OPS.length, 27)
 })
 
 t.test('a layout is read in its one form', async (t) => {
   const create = { op: 'createIndex', index: 'a', keyType: 'u32', payloadKind: 'u32' }
-  const plain = { id: 1, ...create, unique: false, ttl: undefined, ifNotExists: false }
+  const plain = { id: 1, ...create, unique: false, ttl: undefined, placement: undefined, ifNotExists: false }
   t.strictSame(parse(create), plain)
   t.strictSame(parse({ ...create, layout: 'compact', allocation: 'demand', linked: false }), plain)
   t.strictSame(parse({ ...create, partitionLevels: 12 }), { ...plain, partitionLevels: 12 })
   t.strictSame(parse({ ...create, ttl: 60 }), { ...plain, ttl: 60 })
   t.throws(() => parse({ ...create, ttl: -1 }), { code: 'BAD_REQUEST', message: /ttl/ })
+  const placement = [{ set: 2 }, { set: 0, from: '00ff' }]
+  t.strictSame(parse({ ...create, placement }), { ...plain, placement })
+  for (const wrong of [
+    [],
+    [{ set: -1 }],
+    [{ set: 0, from: '00' }],
+    [{ set: 0 }, { set: 0, from: '00' }],
+    'all',
+  ])
+    t.throws(() => parse({ ...create, placement: wrong }), { code: 'BAD_REQUEST', message: /placement/ })
   t.strictSame(parse({ ...create, linked: true }), { ...plain, linked: true })
   const full = { layout: 'full', allocation: 'coalesced' }
   t.strictSame(parse({ ...create, ...full, partitionLevels: 'auto' }), { ...plain, ...full })

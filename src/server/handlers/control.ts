@@ -1,5 +1,5 @@
 import type { DataRequest } from '../../../protocol/data-request.js'
-import { WarpdexError } from '../../../protocol/errors.js'
+import { badRequest, WarpdexError } from '../../../protocol/errors.js'
 import type { ControlRequest } from '../../../protocol/messages.js'
 import { batchFromSections, sectionsOfBatch } from '../../../protocol/relation-sections.js'
 import type { SnapshotInfo } from '../../../protocol/replies.js'
@@ -22,6 +22,10 @@ import { QUERY_HANDLERS } from './queries.js'
 type EngineOp = Exclude<EngineRequest, DataRequest>['op']
 
 const HANDLERS: ControlHandlers<EngineOp> = {
+  cluster: async ({ replica }) => {
+    if (replica.cluster !== undefined) return { fields: replica.cluster() }
+    throw badRequest('the server is of no cluster')
+  },
   open: async (engine, { index }) => ({ fields: await engine.openedByName(index) }),
   createIndex: async (engine, { id: _id, op: _op, index: name, ifNotExists, ...layout }) => {
     const definition = { name, ...layout }

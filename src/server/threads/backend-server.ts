@@ -183,7 +183,7 @@ export class BackendServer {
   async #call(message: Extract<ToEngine, { kind: 'call' }>): Promise<void> {
     const { number, frame, checksums, connection, client } = message
     const { backend, polling } = this.#options
-    polling.arrived(backend.adapter)
+    polling.arrived(backend.introduction.adapter)
     try {
       const call = new Call(withChecksums(readRequest(frame), checksums), frame, connection, client)
       this.#calls.set(number, call)

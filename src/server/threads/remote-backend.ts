@@ -4,7 +4,7 @@ import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import { IdMap } from '../../../protocol/id-map.js'
 import type { Request } from '../../../protocol/messages.js'
 import type { Answer } from '../../http/answer.js'
-import type { Admission, Backend, Call, Reply, Visit } from '../backend.js'
+import type { Admission, Backend, Call, Introduction, Reply, Visit } from '../backend.js'
 import { BusyPolling } from './busy-polling.js'
 import { GetGroups } from './get-groups.js'
 import { type Mailbox, ownMemory } from './mailbox.js'
@@ -24,7 +24,7 @@ type Settlement = Extract<ToListener, { readonly number: number }>
 
 /** The backend as another thread sees it. */
 export class RemoteBackend implements Backend {
-  adapter: Backend['adapter'] = { name: '', software: true }
+  introduction: Introduction = { adapter: { name: '', software: true } }
   readonly #outbox: Mailbox<ToEngine>
   readonly #waiting = new IdMap<Waiting>()
   readonly #polling = new BusyPolling()
@@ -40,7 +40,7 @@ export class RemoteBackend implements Backend {
   async admit(visit: Visit): Promise<Admission> {
     const admission = await this.#ask<Admission>((number) => ({ kind: 'admit', number, visit }))
     if (admission.connection !== undefined) {
-      this.adapter = admission.adapter
+      this.introduction = admission.introduction
       this.#who.set(admission.connection, admission.who)
     }
     return admission
@@ -56,7 +56,7 @@ export class RemoteBackend implements Backend {
   }
 
   call(call: Call): Promise<Reply> {
-    this.#polling.arrived(this.adapter)
+    this.#polling.arrived(this.introduction.adapter)
     return this.#gets.offer(call, this.#who.get(call.owner) ?? '') ?? this.#send(call)
   }
 

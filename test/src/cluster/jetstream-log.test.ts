@@ -1,17 +1,22 @@
 import t, { type Test } from 'tap'
 import { JetStreamLog } from '../../../src/cluster/jetstream-log.js'
-import { type Nats, type NatsOptions, openNats } from '../../../src/cluster/nats.js'
+import { type NatsOptions, type NatsReplicaSet, openNats, openReplicaSet } from '../../../src/cluster/nats.js'
 import { Random, seedOfRun } from '../../random.js'
 import { NatsServers, natsLacks } from './nats-servers.js'
 
 const skip = natsLacks() ?? false
 const random = new Random(seedOfRun())
 
-async function open(t: Test, { addresses }: NatsServers, options: Partial<NatsOptions> = {}): Promise<Nats> {
-  const defaults = { monitors: '', credentials: '', unsafe: true, name: 'main', node: 'test' }
+async function open(
+  t: Test,
+  { addresses }: NatsServers,
+  options: Partial<NatsOptions> = {},
+  name = 'main',
+): Promise<NatsReplicaSet> {
+  const defaults = { monitors: '', credentials: '', unsafe: true, node: 'test' }
   const nats = await openNats({ servers: addresses, ...defaults, ...options })
   t.teardown(() => nats.connection.close())
-  return nats
+  return openReplicaSet(nats, name)
 }
 
 async function entriesOf(log: JetStreamLog, after: number, count: number): Promise<[number, string][]> {
@@ -72,15 +77,15 @@ t.test('what is damaged, missing or none of an entry is noticed', { skip }, asyn
   const spoilt = async (
     name: string,
     message: RegExp,
-    spoil: (nats: Nats, last: number) => Promise<unknown>,
+    spoil: (nats: NatsReplicaSet, last: number) => Promise<unknown>,
   ) => {
-    const nats = await open(t, servers, { name })
+    const nats = await open(t, servers, {}, name)
     const log = new JetStreamLog(nats)
     const first = await log.append(Buffer.from('one'), 0)
     await spoil(nats, await log.append(Buffer.from('two'), first))
     await t.rejects(entriesOf(log, 0, 3), { code: 'DAMAGED_FILE', message }, name)
   }
-  const again = async ({ manager, client, stream, subject }: Nats, seq: number, bytes: string) => {
+  const again = async ({ manager, client, stream, subject }: NatsReplicaSet, seq: number, bytes: string) => {
     const { header } = (await manager.streams.getMessage(stream, { seq }))!
     header.delete('Nats-Expected-Last-Subject-Sequence')
     await client.publish(subject, bytes, { headers: header })
@@ -108,7 +113,7 @@ t.test('servers that may lose what they acknowledged are refused', { skip }, asy
   const { manager } = await open(t, silent)
   await manager.streams.add({ name: 'warpdex-brief', subjects: ['warpdex.brief'], max_age: 1e9 })
   const message = /needs atomic batches, no maximum of age/
-  await t.rejects(open(t, silent, { name: 'brief' }), { code: 'BAD_REQUEST', message })
+  await t.rejects(open(t, silent, {}, 'brief'), { code: 'BAD_REQUEST', message })
 })
 
 t.test('appends outlive the loss of the leader, and are there once', { skip, timeout: 60_000 }, async (t) => {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Lease } from '../../../src/cluster/lease.js'
-import { openNats } from '../../../src/cluster/nats.js'
+import { openNats, openReplicaSet } from '../../../src/cluster/nats.js'
 import { NatsServers, natsLacks } from './nats-servers.js'
 
 const skip = natsLacks() ?? false
@@ -9,8 +9,8 @@ t.test("a lease is one node's, is given up by a close, and ends with its node", 
   const { addresses } = await NatsServers.start(t, 1)
   const leases: Lease[] = []
   const node = async (url: string) => {
-    const options = { monitors: '', credentials: '', unsafe: true, name: 'main', node: url }
-    const nats = await openNats({ servers: addresses, ...options })
+    const options = { monitors: '', credentials: '', unsafe: true, node: url }
+    const nats = await openReplicaSet(await openNats({ servers: addresses, ...options }), 'main')
     const lease = new Lease(nats.bucket, url)
     leases.push(lease)
     t.teardown(async () => {

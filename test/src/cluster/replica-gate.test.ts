@@ -8,9 +8,9 @@ const STATS = { id: 3, op: 'stats', index: undefined, relation: undefined } as c
 
 t.test('the owner answers, others refuse but for what is their own', async (t) => {
   const node = { isOwner: false, owner: 'ws://owner' }
-  const gate = new ReplicaGate(node)
+  const gate = new ReplicaGate(node, () => undefined)
   const run = (request: Request, connection: number, readsAny = false) =>
-    gate.run(request, connection, readsAny, async () => 'answered')
+    gate.run(request, connection, { readsAny, set: undefined }, async () => 'answered')
   const refusal = { code: 'NOT_OWNER', owner: 'ws://owner' }
   await t.rejects(run(LIST, 1), refusal)
   await t.rejects(run(DROP, 2, true), refusal, 'a change, whatever is read')
@@ -29,13 +29,14 @@ t.test(
   'what is read while another node may have become the owner is given up, and a change is not',
   async (t) => {
     const node = { isOwner: true, owner: undefined }
-    const gate = new ReplicaGate(node)
+    const gate = new ReplicaGate(node, () => undefined)
+    const aims = { readsAny: false, set: undefined }
     const meanwhile = async () => {
       node.isOwner = false
       return 'answered'
     }
-    await t.rejects(gate.run(LIST, 1, false, meanwhile), { code: 'NOT_OWNER', message: /no node does/ })
+    await t.rejects(gate.run(LIST, 1, aims, meanwhile), { code: 'NOT_OWNER', message: /no node does/ })
     node.isOwner = true
-    t.equal(await gate.run(DROP, 2, false, meanwhile), 'answered')
+    t.equal(await gate.run(DROP, 2, aims, meanwhile), 'answered')
   },
 )

@@ -30,13 +30,13 @@ function listenerOf(t: Test, backend: Backend): Listener {
   return listener
 }
 
-const adapter = { name: 'none', software: true }
+const introduction = { adapter: { name: 'none', software: true } }
 
 t.test('the memory of a reply that is too large for a frame is given back', async (t) => {
   let released = 0
   const backend: Backend = {
-    adapter,
-    admit: async () => ({ connection: 0, who: 'anyone', adapter }),
+    introduction,
+    admit: async () => ({ connection: 0, who: 'anyone', introduction }),
     left: () => {},
     visit: async () => ({ status: 200, type: 'text/plain', body: '' }),
     call: async () => ({
@@ -58,11 +58,11 @@ t.test('the memory of a reply that is too large for a frame is given back', asyn
 t.test('a client goes where it is redirected to', async (t) => {
   const visits: string[] = []
   const backend: Backend = {
-    adapter,
+    introduction,
     admit: async ({ url }) => {
       visits.push(url)
       if (visits.length < 3) return { status: 307, location: `?redirected=${visits.length}` }
-      return { connection: 0, who: 'anyone', adapter }
+      return { connection: 0, who: 'anyone', introduction }
     },
     left: () => {},
     visit: async () => ({ status: 200, type: 'text/plain', body: '' }),

@@ -27,10 +27,10 @@ class Engine {
 
   constructor() {
     let next = 7
-    const adapter = { name: 'none', software: true }
+    const introduction = { adapter: { name: 'none', software: true } }
     const backend: Backend = {
-      adapter,
-      admit: async () => ({ connection: next++, who: 'anyone', adapter }),
+      introduction,
+      admit: async () => ({ connection: next++, who: 'anyone', introduction }),
       left: (connection) => void this.left.push(connection),
       visit: async () => ({ status: 200, type: 'text/plain', body: 'here' }),
       call: (call) => {
