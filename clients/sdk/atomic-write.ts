@@ -15,10 +15,15 @@ export interface AtomicPart {
   readonly items: number
   /** Learns what it is written to: at once if that is known, else with the other calls that wait for it, in their order. @param learnt called then */
   learn(bounds: Bounds, learnt: () => void): Promise<void>
-  /** The frames of it, by what was learnt. */
-  frames(traversal: Traversal | undefined): readonly Uint8Array[]
+  /** The frames of it, by what was learnt, and the connection by which they go. */
+  encode(traversal: Traversal | undefined, bounds: Bounds): Promise<EncodedPart>
   /** Learns again what it is written to, if the error is for that. @returns whether it is another now, of the same types */
   learnAgain(error: WarpdexError, bounds: Bounds): Promise<boolean>
+}
+
+export interface EncodedPart {
+  readonly connection: Connection
+  readonly frames: readonly Uint8Array[]
 }
 
 /** What becomes of a part. */
@@ -56,16 +61,19 @@ export function writeParts(
 
 /** @param sent called when the request has left */
 async function send(
-  connection: Connection,
+  general: Connection,
   parts: readonly AtomicPart[],
   traversal: Traversal | undefined,
   bounds: Bounds,
   sent: () => void,
 ): Promise<readonly AtomicResult[]> {
   for (;;) {
-    const frames = parts.flatMap((part) => part.frames(traversal))
+    const encoded = await Promise.all(parts.map((part) => part.encode(traversal, bounds)))
+    const [connection = general, ...others] = new Set(encoded.map((part) => part.connection))
+    if (others.length > 0) throw badRequest('batches that are written together are of one replica set')
+    const frames = encoded.flatMap((part) => part.frames)
     const sections = frames.map((bytes, i) => [i, { type: 'bytes', bytes }] as const)
-    const fields = { writeId: connection.newWriteId() }
+    const fields = { writeId: general.newWriteId() }
     const answer = connection.request('batch', fields, Object.fromEntries(sections), bounds, true)
     sent()
     try {

@@ -20,13 +20,17 @@ import {
   NUMBER,
   TEXT,
 } from './call-options.js'
-import { Connection } from './connection.js'
+import type { Connection } from './connection.js'
 import type { ImportFileOptions } from './files/import-file.js'
 import { IndexCalls } from './index-calls.js'
 import type { IndexTypes } from './index-types.js'
+import type { AnyKeys } from './keys.js'
+import { NodeConnection } from './node-connection.js'
 import {
   type ConnectOptions,
+  CREATE_INDEX_OPTIONS,
   CREATE_OPTIONS,
+  type CreateIndexOptions,
   type CreateOptions,
   checkConnect,
   DEFINITION_FIELDS,
@@ -48,8 +52,8 @@ import { WriteBatch } from './write-batch.js'
 /**
  * Connects to a server.
  *
- * @param url such as `ws://127.0.0.1:7070`, `wss://…` where the server speaks TLS, or in Node `ws+unix:/run/warpdex.sock` for a Unix socket; of a replica set
- * those of several nodes, of which the client finds the owner
+ * @param url such as `ws://127.0.0.1:7070`, `wss://…` where the server speaks TLS, or in Node `ws+unix:/run/warpdex.sock` for a Unix socket; of a cluster
+ * those of some nodes, by which the client finds the others
  * @throws WarpdexError `CONNECTION_LOST` when there is no answer, `UNAUTHORISED` for a missing or unknown token (in browsers `CONNECTION_LOST`,
  * since they do not tell), `BAD_REQUEST`
  */
@@ -58,7 +62,10 @@ export async function connect(
   options: ConnectOptions = {},
 ): Promise<Client> {
   checkConnect(url, options)
-  return new Client(await Connection.open(url, options))
+  const connection = await NodeConnection.open(url, options)
+  if (connection.server.sets === undefined || options.set !== undefined) return new Client(connection)
+  const { ClusterConnection } = await import('./cluster/cluster-connection.js')
+  return new Client(await ClusterConnection.open(connection, options))
 }
 
 export interface CalibrationOptions extends CallOptions {
@@ -153,14 +160,26 @@ export class Client {
    */
   async createIndex<const K extends KeyType, const P extends PayloadKind>(
     definition: IndexDefinition<K, P> & IndexTypes<K, P>,
-    options: CreateOptions = {},
+    options: CreateIndexOptions<K> = {},
   ): Promise<Index<K, P>> {
     checkOptions<IndexDefinition>(definition, DEFINITION_FIELDS, 'createIndex', 'field')
     checkName(definition.name, 'createIndex', 'an index')
-    checkOptions(options, CREATE_OPTIONS, 'createIndex')
-    const { name: index, keyType, payloadKind, unique, ttl } = definition
+    checkOptions<CreateIndexOptions<K>>(options, CREATE_INDEX_OPTIONS, 'createIndex')
+    const { name: index, keyType, payloadKind, unique, ttl, placement } = definition
     const { ifNotExists } = options
-    const fields = { index, keyType, payloadKind, unique, ttl, ...layoutOf(definition), ifNotExists }
+    // Which keys they are is the type's business.
+    const splitAt = options.splitAt as AnyKeys | undefined
+    const place = placement === undefined ? this.#connection.placementFor(definition, splitAt) : { placement }
+    const fields = {
+      index,
+      keyType,
+      payloadKind,
+      unique,
+      ttl,
+      ...place,
+      ...layoutOf(definition),
+      ifNotExists,
+    }
     await this.#request('createIndex', fields, options)
     return this.index<K, P>(definition.name)
   }

@@ -91,6 +91,7 @@ export type { KeyRange } from './key-ranges.js'
 export type { Key, KeyEnd, KeyInput, KeyPrefix, Keys } from './keys.js'
 export type {
   ConnectOptions,
+  CreateIndexOptions,
   CreateOptions,
   DeleteManyOptions,
   DeleteOptions,

@@ -10,7 +10,7 @@ import {
   type TreeLayout,
 } from '../../protocol/traversal.js'
 import { parseTraversal, type TraversalOptions } from '../../protocol/traversal-options.js'
-import type { IndexDefinition, InsertMode, PayloadKind } from '../../protocol/types.js'
+import type { IndexDefinition, InsertMode, KeyType, PayloadKind } from '../../protocol/types.js'
 import {
   ANYTHING,
   BYTES,
@@ -27,6 +27,7 @@ import {
   TEXT,
 } from './call-options.js'
 import { EXPIRE_AT_MANY, EXPIRY_OPTIONS, type ManyExpiryOptions, type PutOptions } from './expiry.js'
+import type { Keys } from './keys.js'
 import type { PayloadsInput, PayloadToStore } from './payload-column.js'
 import { READ_AT_OPTIONS, type ReadAtOptions } from './snapshot.js'
 
@@ -54,6 +55,19 @@ export interface CreateOptions extends CallOptions {
 }
 
 export const CREATE_OPTIONS: Kinds<CreateOptions> = { ifNotExists: FLAG, ...CALL_OPTIONS }
+
+export interface CreateIndexOptions<K extends KeyType> extends CreateOptions {
+  /**
+   * In a cluster of several replica sets: keys, in ascending order, with which the next replica set begins. Without them the index is on one,
+   * chosen by its name. A server alone has all keys.
+   */
+  readonly splitAt?: Keys<K> | undefined
+}
+
+export const CREATE_INDEX_OPTIONS: Kinds<CreateIndexOptions<KeyType>> = {
+  splitAt: ANYTHING,
+  ...CREATE_OPTIONS,
+}
 
 /** Options of a call that drops something; with `ifExists` it is right that it is not there. */
 export interface DropOptions extends CallOptions {
@@ -101,6 +115,8 @@ export interface ConnectOptions {
    * A write goes to the owner in any case, and the client with it.
    */
   readonly reads?: 'latest' | 'any' | undefined
+  /** Of a cluster of several replica sets: the one that is meant, by its number, instead of all. */
+  readonly set?: number | undefined
   /** Called when the connection is lost, before the first attempt to come back. */
   readonly onDisconnect?: ((reason: WarpdexError) => void) | undefined
   /** Called when the connection is there again; what can be sent again is sent after this. */
@@ -125,6 +141,7 @@ const CONNECT_OPTIONS: Kinds<ConnectOptions> = {
   deadline: NUMBER,
   reconnect: ANYTHING,
   reads: { is: (value) => value === 'latest' || value === 'any', right: '"latest" or "any"' },
+  set: NUMBER,
   onDisconnect: CALLBACK,
   onReconnect: CALLBACK,
 }

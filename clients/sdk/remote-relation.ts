@@ -346,7 +346,10 @@ export class RowBatch {
       learn: async (bounds) => {
         known = await definition.get(bounds)
       },
-      frames: () => (known === undefined ? [] : [appendFrame(relation, input, known)]),
+      encode: async () => {
+        const frames = known === undefined ? [] : [appendFrame(relation, input, known)]
+        return { connection: connection.home, frames }
+      },
       learnAgain: async ({ code }) => {
         if (DEFINITION_ERRORS.includes(code)) definition.forget()
         return false

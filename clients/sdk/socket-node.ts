@@ -65,7 +65,7 @@ export function openSocket(url: string, options: SocketOptions, handlers: Socket
 
 function makeSocket(url: string, { token, ca }: SocketOptions): WebSocket {
   const path = unixPath(url)
-  return new WebSocket(path === undefined ? redirectable(url) : 'ws://localhost', {
+  return new WebSocket(path === undefined ? redirectable(url) : `ws://localhost/${/\?.*$/.exec(url) ?? ''}`, {
     ...OPTIONS,
     ...(token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }),
     ...(ca === undefined ? {} : { ca: Buffer.from(ca) }),
@@ -81,12 +81,12 @@ function redirectable(url: string): URL {
 }
 
 /**
- * The path in `ws+unix:PATH`, with or without the `:/` that the library wants behind it; undefined for other URLs.
+ * The path in `ws+unix:PATH`, with or without the `:/` that the library wants behind it, and a query; undefined for other URLs.
  *
  * @throws SyntaxError for no path
  */
 function unixPath(url: string): string | undefined {
-  const [, path] = /^ws\+unix:(.*?)(?::\/)?$/.exec(url) ?? []
+  const [, path] = /^ws\+unix:(.*?)(?::\/)?(?:\?.*)?$/.exec(url) ?? []
   if (path === '') throw new SyntaxError('ws+unix: is followed by the path of a socket')
   return path
 }

@@ -2,7 +2,7 @@ import { asBytes, countOf } from '../../protocol/columns.js'
 import { badRequest, type WarpdexError } from '../../protocol/errors.js'
 import type { Traversal } from '../../protocol/traversal.js'
 import { Condition, type KeyType, type PayloadKind, WriteOp } from '../../protocol/types.js'
-import { type AtomicPart, writeParts } from './atomic-write.js'
+import { type AtomicPart, type EncodedPart, writeParts } from './atomic-write.js'
 import { ANYTHING, type Bounds, checkOptions, FLAG, type Kinds, NUMBER } from './call-options.js'
 import type { Connection } from './connection.js'
 import { type DataCall, encodeCall } from './data-call.js'
@@ -95,8 +95,10 @@ export class WriteBatch<K extends KeyType, P extends PayloadKind> {
   write(options: FindOptions = {}): Promise<Uint8Array> {
     return this.#calls.begin('write', options, FIND_OPTIONS, (known, bounds) => {
       const traversal = traversalOf(options)
-      if (!this.part.hasConditions)
-        return sendWrite(this.#calls, this.part.writes(known, traversal), known, bounds)
+      if (!this.part.hasConditions) {
+        const write = { ...this.part.writes(known, traversal), isUnit: true }
+        return sendWrite(this.#calls, write, known, bounds)
+      }
       const written = writeParts(this.#calls.connection, [this.part], traversal, bounds)
       // The result of a part of an index.
       return written.then(([codes]) => codes as Uint8Array)
@@ -169,14 +171,15 @@ class IndexPart implements AtomicPart {
     return before !== undefined && !isSame(before, this.#known)
   }
 
-  frames(traversal: Traversal | undefined): readonly Uint8Array[] {
-    const known = this.#known
-    if (known === undefined) return []
+  async encode(traversal: Traversal | undefined, bounds: Bounds): Promise<EncodedPart> {
+    // It was learnt before.
+    const known = this.#known!
     const calls = [
       ...(this.hasConditions ? [this.#conditionsOf(known)] : []),
       ...(this.items > 0 ? [this.writes(known, traversal)] : []),
     ]
-    return calls.map((call) => encodeCall(call, 0, known, 0))
+    const { connection, index } = await this.connection.locate(calls, known, bounds)
+    return { connection, frames: calls.map((call) => encodeCall(call, 0, index, 0)) }
   }
 
   writes(known: KnownIndex, traversal: Traversal | undefined): DataCall<'write'> {

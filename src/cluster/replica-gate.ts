@@ -75,7 +75,11 @@ export class ReplicaGate {
     if (request.op === 'createIndex' && request.ttl !== undefined)
       throw badRequest('a cluster has no indexes whose entries expire; leave ttl out')
     this.#requireOwner(connection)
-    const result = await answer()
+    const result = await answer().catch((error: unknown) => {
+      // Another node will do what one that stops has not done.
+      if (Object(error).code === 'SHUTTING_DOWN') this.#refuse(connection, undefined)
+      throw error
+    })
     if (!isChange) this.#requireOwner(connection)
     return result
   }
@@ -104,7 +108,10 @@ export class ReplicaGate {
 
   #requireOwner(connection: number): void {
     const { isOwner, owner } = this.#node
-    if (isOwner && !this.#refused.has(connection)) return
+    if (!isOwner || this.#refused.has(connection)) this.#refuse(connection, owner)
+  }
+
+  #refuse(connection: number, owner: string | undefined): never {
     this.#refused.add(connection)
     const where = owner === undefined ? 'no node does at the moment; try again' : `ask ${owner}`
     throw new WarpdexError('NOT_OWNER', `this node does not own its replica set: ${where}`, { owner })

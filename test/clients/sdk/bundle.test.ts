@@ -7,7 +7,7 @@ import { COMPILED, ROOT } from '../../compiled.js'
 
 /**
  * A bundle for browsers may have 40 KiB, gzipped. No bundler is needed here: they shorten names and leave out what is not used, which takes a third off
- * what is counted below (esbuild 0.28 makes 34.8 KiB of 53.1).
+ * what is counted below (esbuild 0.28 makes 34.8 KiB of 53.1). What is imported when it is asked for is loaded apart.
  */
 const MOST_BYTES = 60 * 1024
 
@@ -32,7 +32,8 @@ function load(path: string, modules: Map<string, string>, packages: Set<string>)
   const options = { removeComments: true, target: ts.ScriptTarget.ESNext, module: ts.ModuleKind.ESNext }
   const text = ts.transpileModule(readFileSync(file, 'utf8'), { compilerOptions: options }).outputText
   modules.set(file, text)
-  for (const { fileName } of ts.preProcessFile(text).importedFiles) {
+  for (const { fileName, pos } of ts.preProcessFile(text).importedFiles) {
+    if (/import\($/.test(text.slice(0, pos)) && fileName.startsWith('.')) continue
     if (fileName.startsWith('.')) load(join(dirname(file), fileName), modules, packages)
     else packages.add(fileName)
   }

@@ -1,6 +1,7 @@
 import t from 'tap'
+import { WarpdexError } from '../../../protocol/errors.js'
 import type { Request } from '../../../protocol/messages.js'
-import { ReplicaGate } from '../../../src/cluster/replica-gate.js'
+import { aimsOf, ReplicaGate } from '../../../src/cluster/replica-gate.js'
 
 const DROP = { id: 1, op: 'dropIndex', index: 'a', ifExists: false } as const satisfies Request
 const LIST = { id: 2, op: 'listIndexes' } as const satisfies Request
@@ -25,6 +26,24 @@ t.test('the owner answers, others refuse but for what is their own', async (t) =
   t.equal(await run(DROP, 1), 'answered')
 })
 
+t.test('a connection means one of several replica sets, and is sent to its nodes', async (t) => {
+  const nodes = [{ set: 1, url: 'ws://one', role: 'following', position: 0 } as const]
+  const gate = new ReplicaGate({ isOwner: true, owner: undefined }, () => ({
+    name: 'c',
+    set: 0,
+    sets: 3,
+    nodes,
+  }))
+  const run = (connection: number, set: number | undefined) =>
+    gate.run(LIST, connection, { readsAny: false, set }, async () => 'answered')
+  t.equal(await run(1, 0), 'answered')
+  await t.rejects(run(2, undefined), { code: 'BAD_REQUEST', message: /a cluster of 3 replica sets/ })
+  await t.rejects(run(3, 1), { code: 'NOT_OWNER', owner: 'ws://one' })
+  await t.rejects(run(4, 2), { code: 'NOT_OWNER', owner: undefined })
+  t.same(aimsOf('/?reads=any&set=2'), { readsAny: true, set: 2 })
+  t.same(aimsOf('/'), { readsAny: false, set: undefined })
+})
+
 t.test(
   'what is read while another node may have become the owner is given up, and a change is not',
   async (t) => {
@@ -38,5 +57,10 @@ t.test(
     await t.rejects(gate.run(LIST, 1, aims, meanwhile), { code: 'NOT_OWNER', message: /no node does/ })
     node.isOwner = true
     t.equal(await gate.run(DROP, 2, aims, meanwhile), 'answered')
+    node.isOwner = true
+    const stopping = async () => {
+      throw new WarpdexError('SHUTTING_DOWN', 'the server is shutting down')
+    }
+    await t.rejects(gate.run(DROP, 3, aims, stopping), { code: 'NOT_OWNER' }, 'another node does it')
   },
 )

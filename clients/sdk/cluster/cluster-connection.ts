@@ -1,0 +1,356 @@
+import type { DataOp } from '../../../protocol/data-request.js'
+import { WRITES } from '../../../protocol/data-request.js'
+import { badRequest, toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
+import type { Sections } from '../../../protocol/frame.js'
+import type { ControlOp } from '../../../protocol/messages.js'
+import type { ClusterFigures } from '../../../protocol/replica.js'
+import type { OpenedIndex, ReplyFields } from '../../../protocol/replies.js'
+import type { IndexDefinition } from '../../../protocol/types.js'
+import { afterThis, type Bounds, type CallOptions, withinBounds } from '../call-options.js'
+import { type Connection, closedByUser, type Located, takeVersion } from '../connection.js'
+import type { DataCall } from '../data-call.js'
+import { IndexCalls, type KnownIndex } from '../index-calls.js'
+import { IndexOrder } from '../index-order.js'
+import { type AnyKeys, keyColumn } from '../keys.js'
+import { NodeConnection } from '../node-connection.js'
+import type { ConnectOptions } from '../options.js'
+import type { Reply } from '../reply.js'
+import { control } from './control.js'
+import { Placement, placementBy } from './placement.js'
+import { spread } from './spread.js'
+
+const CONNECT_TIMEOUT_MS = 10_000
+const RETRY_MS = 200
+/** How long the nodes are asked for before the last known ones are tried. */
+const FIND_MS = 2000
+/** Writes that a load is behind, by the write id of its last part: of each replica set the last one. */
+type LoadChains = Map<number, ReadonlyMap<number, number>>
+
+/**
+ * A connection to a cluster of several replica sets: one to each of them, over which the requests to an index go by their keys. The first one of them
+ * also has the definitions of all indexes, and the relations.
+ */
+export class ClusterConnection implements Connection {
+  readonly closed: Promise<WarpdexError | undefined>
+  readonly order = new IndexOrder()
+  readonly onClosing = new Set<() => void>()
+  readonly #directory: NodeConnection
+  readonly #sets: readonly NodeConnection[]
+  /** Of each replica set, by the names of indexes. */
+  readonly #calls: readonly Map<string, IndexCalls>[]
+  readonly #placements = new WeakMap<OpenedIndex, Placement>()
+  readonly #loads: LoadChains = new Map()
+  #nextWriteId = 1
+  /** Calls under way. */
+  #tasks = 0
+  #isClosing = false
+  #onLess: (() => void) | undefined
+
+  /**
+   * @param directory a connection to one of the nodes, which tells where the others are
+   * @throws WarpdexError `CONNECTION_LOST` where a replica set has no node
+   */
+  static async open(directory: NodeConnection, options: ConnectOptions): Promise<ClusterConnection> {
+    const { sets = 1 } = directory.server
+    const opened: NodeConnection[] = []
+    try {
+      for (let set = 0; set < sets; set++) {
+        const find = () => nodesOf(directory, set)
+        const urls = await untilFound(find, set, options.connectTimeout ?? CONNECT_TIMEOUT_MS)
+        opened.push(await NodeConnection.open(urls, { ...options, set, find }))
+      }
+    } catch (error) {
+      await Promise.all([directory, ...opened].map((connection) => connection.close(true)))
+      throw error
+    }
+    return new ClusterConnection(directory, opened)
+  }
+
+  private constructor(directory: NodeConnection, sets: readonly NodeConnection[]) {
+    this.#directory = directory
+    this.#sets = sets
+    this.#calls = sets.map(() => new Map())
+    const ends = [directory, ...sets].map(async (connection) => {
+      const reason = await connection.closed
+      // Without one of them a part of the keys is missing.
+      if (reason !== undefined) await this.close(true)
+      return reason
+    })
+    this.closed = Promise.all(ends).then((reasons) => reasons.find((reason) => reason !== undefined))
+  }
+
+  get server(): ReplyFields['hello'] {
+    return this.#directory.server
+  }
+
+  get home(): NodeConnection {
+    return this.#sets[0]!
+  }
+
+  newWriteId(): number {
+    return this.#nextWriteId++
+  }
+
+  newVersion(): number {
+    return takeVersion()
+  }
+
+  async closeVersion(version: number): Promise<void> {
+    await Promise.all(this.#sets.map((connection) => connection.closeVersion(version)))
+  }
+
+  bounds(options: CallOptions, isUnderWay = false): Bounds {
+    if (!isUnderWay && this.#isClosing) throw closedByUser()
+    return this.home.bounds(options, true)
+  }
+
+  async during<T>(call: () => Promise<T>): Promise<T> {
+    this.#tasks++
+    try {
+      return await call()
+    } finally {
+      this.#tasks--
+      this.#onLess?.()
+    }
+  }
+
+  request<O extends ControlOp>(
+    op: O,
+    fields: object,
+    sections: Sections,
+    bounds: Bounds,
+    isAhead = false,
+  ): Promise<Reply<O>> {
+    const index = !isAhead && 'index' in fields ? fields.index : undefined
+    const name = typeof index === 'string' ? index : undefined
+    const send = (set: number, op: ControlOp, fields: object) =>
+      this.#sets[set]!.request(op, fields, sections, bounds, true)
+    // What is answered is what was asked for.
+    return this.#inTurn(name, bounds, () => control(op, fields, this.#sets.length, send) as Promise<Reply<O>>)
+  }
+
+  requestData<O extends DataOp>(
+    call: DataCall<O>,
+    index: OpenedIndex,
+    bounds: Bounds,
+    onError: (error: unknown) => void,
+    isAhead: boolean,
+  ): Promise<Reply<O>> {
+    return this.#inTurn(isAhead ? undefined : index.name, bounds, async () => {
+      try {
+        return (await this.#spread(call, index, bounds)) as Reply<O>
+      } catch (error) {
+        onError(error)
+        throw error
+      }
+    })
+  }
+
+  placementFor(
+    definition: IndexDefinition,
+    splitAt: AnyKeys | undefined,
+  ): Pick<IndexDefinition, 'placement'> {
+    const { name, keyType } = definition
+    const sets = this.#sets.length
+    const starts = keyColumn(splitAt ?? [], definition, true)
+    return { placement: placementBy(starts, keyType, hashOf(name) % sets, sets) }
+  }
+
+  async locate(calls: readonly DataCall[], index: OpenedIndex, bounds: Bounds): Promise<Located> {
+    const placement = this.#placementOf(index)
+    const ranges = new Set(
+      calls.flatMap(({ columns: { keys } }) => (keys === undefined ? [] : [...placement.rangesOf(keys)])),
+    )
+    if (ranges.size > 1)
+      throw badRequest(
+        'a batch has keys of one replica set of the cluster only, since it is one entry of its log',
+      )
+    const [range = 0] = ranges
+    const set = placement.sets[range]!
+    const known = await this.#known(this.#callsOf(set, index.name), index, bounds)
+    return { connection: this.#sets[set]!, index: known }
+  }
+
+  async close(now: boolean): Promise<void> {
+    this.#isClosing = true
+    for (const end of this.onClosing) end()
+    if (!now) await this.#idle()
+    await Promise.all([this.#directory, ...this.#sets].map((connection) => connection.close(now)))
+  }
+
+  async #idle(): Promise<void> {
+    for (;;) {
+      // What follows from an answer is on its way by then.
+      await new Promise<void>(afterThis)
+      if (this.#tasks === 0 && !this.order.gathers) return
+      await new Promise<void>((resolve) => {
+        this.#onLess = resolve
+      })
+    }
+  }
+
+  /** @param index whose turn is waited for */
+  #inTurn<T>(index: string | undefined, bounds: Bounds, send: () => Promise<T>): Promise<T> {
+    const turn = index === undefined ? undefined : this.order.turn(index)
+    const inTurn =
+      turn === undefined
+        ? send
+        : () => withinBounds<T>(bounds, (resolve, reject) => void turn.then(send).then(resolve, reject))
+    return this.during(inTurn)
+  }
+
+  async #spread(call: DataCall, index: OpenedIndex, bounds: Bounds): Promise<Reply> {
+    const placement = this.#placementOf(index)
+    const asked = new Map<number, Promise<Reply>>()
+    const chain = call.op === 'load' ? this.#chainOf(call) : undefined
+    const ask = (range: number, part: DataCall) => {
+      const set = placement.sets[range]!
+      const answer = this.#ask(set, chain?.(set, part) ?? part, index, bounds)
+      asked.set(set, answer)
+      return answer
+    }
+    const isScan = call.op === 'scan' && call.opensVersion === true && placement.last > 0
+    if (isScan) return this.#scanAt(call, placement, ask, bounds)
+    try {
+      return await spread(call, placement, ask)
+    } catch (thrown) {
+      if (!WRITES.has(call.op) || asked.size < 2) throw thrown
+      throw await partlyWritten(toWarpdexError(thrown), asked)
+    }
+  }
+
+  /** The first page of a scan whose others see the same: a version is opened on all replica sets, since any may have them. */
+  async #scanAt(
+    call: DataCall,
+    placement: Placement,
+    ask: (range: number, call: DataCall) => Promise<Reply>,
+    bounds: Bounds,
+  ): Promise<Reply> {
+    const { version = 0 } = call
+    const opening = this.#sets.map((connection) =>
+      connection.request('openVersion', { version }, {}, bounds, true),
+    )
+    await Promise.all(opening)
+    const reply = await spread({ ...call, opensVersion: undefined }, placement, ask)
+    if (reply.columns.more?.bytes[0] !== 1) void this.closeVersion(version)
+    return reply
+  }
+
+  #ask(set: number, call: DataCall, index: OpenedIndex, bounds: Bounds): Promise<Reply> {
+    const calls = this.#callsOf(set, index.name)
+    const { sequences, tokens } = call.columns
+    const goesOn = sequences !== undefined || tokens !== undefined
+    const send = async (known: KnownIndex): Promise<Reply> => {
+      requireSamePlacement(known, index)
+      return calls.request(known, call, bounds, true)
+    }
+    const go = (known: KnownIndex) => (goesOn ? calls.goOn(known, () => send(known)) : calls.run(known, send))
+    const { known } = calls.definition
+    const isKnown = known !== undefined && hasSamePlacement(known, index)
+    return isKnown ? go(known) : this.#known(calls, index, bounds).then(go)
+  }
+
+  /** What a replica set knows of an index. @throws WarpdexError `INDEX_CHANGED` where it is another one there */
+  async #known(calls: IndexCalls, index: OpenedIndex, bounds: Bounds): Promise<KnownIndex> {
+    const known = await calls.definition.get(bounds)
+    if (hasSamePlacement(known, index)) return known
+    const now = await calls.latest(bounds)
+    requireSamePlacement(now, index)
+    return now
+  }
+
+  #callsOf(set: number, name: string): IndexCalls {
+    const known = this.#calls[set]!
+    const calls = known.get(name) ?? new IndexCalls(this.#sets[set]!, name)
+    known.set(name, calls)
+    return calls
+  }
+
+  #placementOf(index: OpenedIndex): Placement {
+    const placement = this.#placements.get(index) ?? new Placement(index)
+    this.#placements.set(index, placement)
+    return placement
+  }
+
+  /** Each part of a load is behind the last one that went to the same replica set. */
+  #chainOf({ writeId = 0, columns: { after } }: DataCall): (set: number, part: DataCall) => DataCall {
+    const before =
+      after === undefined
+        ? undefined
+        : Number(new DataView(after.bytes.buffer, after.bytes.byteOffset).getBigUint64(0, true))
+    const last = new Map(before === undefined ? [] : this.#loads.get(before))
+    if (before !== undefined) this.#loads.delete(before)
+    const behind = new Map(last)
+    this.#loads.set(writeId, last)
+    return (set, part) => {
+      last.set(set, writeId)
+      const id = behind.get(set)
+      const bytes = new Uint8Array(8)
+      new DataView(bytes.buffer).setBigUint64(0, BigInt(id ?? 0), true)
+      return {
+        ...part,
+        columns: { ...part.columns, after: id === undefined ? undefined : { bytes, width: 8 } },
+      }
+    }
+  }
+}
+
+/** Addresses of the nodes of a replica set, the owner first. None where nobody tells for a while. */
+async function nodesOf(directory: NodeConnection, set: number): Promise<readonly string[]> {
+  const bounds = directory.bounds({ deadline: FIND_MS }, true)
+  const reply = await directory.request('cluster', {}, {}, bounds).catch(() => undefined)
+  const { nodes: all = [] } = (reply?.fields ?? {}) as Partial<ClusterFigures>
+  directory.learnAddresses(all.map(({ url }) => url))
+  const nodes = all.filter((node) => node.set === set)
+  return nodes.sort((one, other) => rank(one.role) - rank(other.role)).map(({ url }) => url)
+}
+
+function rank(role: string): number {
+  return role === 'owner' ? 0 : 1
+}
+
+/** Nodes that start may not be known at once. */
+async function untilFound(
+  find: () => Promise<readonly string[]>,
+  set: number,
+  timeout: number,
+): Promise<readonly string[]> {
+  for (const until = performance.now() + timeout; ; ) {
+    const urls = await find()
+    if (urls.length > 0) return urls
+    if (performance.now() > until)
+      throw new WarpdexError('CONNECTION_LOST', `replica set ${set} of the cluster has no node`)
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+  }
+}
+
+function hasSamePlacement(one: IndexDefinition, other: IndexDefinition): boolean {
+  return one.keyType === other.keyType && JSON.stringify(one.placement) === JSON.stringify(other.placement)
+}
+
+function requireSamePlacement(known: IndexDefinition, index: IndexDefinition): void {
+  if (hasSamePlacement(known, index)) return
+  throw new WarpdexError(
+    'INDEX_CHANGED',
+    `index ${JSON.stringify(index.name)} has other keys, or has them on other replica sets`,
+  )
+}
+
+/** The error of a write that some replica sets may have carried out. It is not made again by what the index is now. */
+async function partlyWritten(
+  error: WarpdexError,
+  asked: ReadonlyMap<number, Promise<Reply>>,
+): Promise<WarpdexError> {
+  const outcomes = await Promise.allSettled(asked.values())
+  const sets = [...asked.keys()].filter((_, i) => outcomes[i]!.status === 'fulfilled')
+  if (sets.length === 0) return error
+  const message = `${error.message}; what went to replica set ${sets.join(', ')} is written`
+  return new WarpdexError(error.code, message, { cause: error })
+}
+
+/** Spreads indexes that are whole over the replica sets. */
+function hashOf(name: string): number {
+  let hash = 0
+  for (let i = 0; i < name.length; i++) hash = (Math.imul(hash, 31) + name.charCodeAt(i)) >>> 0
+  return hash
+}

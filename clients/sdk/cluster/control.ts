@@ -1,0 +1,104 @@
+import { badRequest, WarpdexError } from '../../../protocol/errors.js'
+import type { ControlOp } from '../../../protocol/messages.js'
+import type { IndexStats, ReplyFields } from '../../../protocol/replies.js'
+import type { IndexDefinition } from '../../../protocol/types.js'
+import type { Reply } from '../reply.js'
+
+type Send = (set: number, op: ControlOp, fields: object) => Promise<Reply>
+
+/** What is about one node. */
+const OF_A_NODE: ReadonlySet<ControlOp> = new Set(['backup', 'slowRequests', 'calibrate'])
+
+/**
+ * Carries out a control request in a cluster. Replica set 0 has the definitions of all indexes, and the relations; what changes an index there is
+ * done elsewhere first, so that it can be done again should it end halfway.
+ * @param sets how many replica sets there are
+ */
+export async function control(op: ControlOp, fields: object, sets: number, send: Send): Promise<Reply> {
+  const others = Array.from({ length: sets - 1 }, (_, i) => i + 1)
+  if (OF_A_NODE.has(op))
+    throw badRequest(
+      `${op} is of one node of the cluster: connect to that with the option set, the number of its replica set`,
+    )
+  switch (op) {
+    case 'createIndex': {
+      const { placement = [] } = fields as Partial<IndexDefinition>
+      const used = others.filter((set) => placement.some((range) => range.set === set))
+      await Promise.all(used.map((set) => send(set, op, { ...fields, ifNotExists: true })))
+      return send(0, op, fields)
+    }
+    case 'dropIndex':
+      await Promise.all(others.map((set) => send(set, op, { ...fields, ifExists: true })))
+      return send(0, op, fields)
+    case 'renameIndex':
+    case 'swapIndexes':
+      await requireOnFirst(op, fields, send)
+      return send(0, op, fields)
+    case 'openVersion':
+    case 'closeVersion': {
+      const [first] = await Promise.all([0, ...others].map((set) => send(set, op, fields)))
+      return first!
+    }
+    case 'snapshot':
+    case 'stats':
+      if ('relation' in fields && fields.relation !== undefined) return send(0, op, fields)
+      return joined(op, await Promise.all([0, ...others].map((set) => orNothing(set, send(set, op, fields)))))
+    default:
+      return send(0, op, fields)
+  }
+}
+
+/** Names are changed in one step, which only one replica set can do. */
+async function requireOnFirst(op: ControlOp, fields: object, send: Send): Promise<void> {
+  const { index, with: other } = fields as { index: string; with?: string }
+  const names = other === undefined ? [index] : [index, other]
+  for (const name of names) {
+    const { placement = [{ set: 0 }] } = (await send(0, 'open', { index: name })).fields as IndexDefinition
+    if (placement.every(({ set }) => set === 0)) continue
+    throw badRequest(
+      `${op} takes indexes that are on replica set 0 alone; ${JSON.stringify(name)} is on others, too`,
+    )
+  }
+}
+
+/** An index is on some replica sets only. */
+async function orNothing(set: number, answer: Promise<Reply>): Promise<Reply | undefined> {
+  try {
+    return await answer
+  } catch (error) {
+    if (set > 0 && error instanceof WarpdexError && error.code === 'UNKNOWN_INDEX') return undefined
+    throw error
+  }
+}
+
+function joined(op: 'snapshot' | 'stats', replies: readonly (Reply | undefined)[]): Reply {
+  const all = replies.filter((reply) => reply !== undefined)
+  const [first] = all as [Reply]
+  if (op === 'snapshot') {
+    const snapshots = all.flatMap(({ fields }) => (fields as ReplyFields['snapshot']).snapshots)
+    return { ...first, fields: { snapshots } as never }
+  }
+  const stats = all.map(({ fields }) => fields as ReplyFields['stats'])
+  return { ...first, fields: { ...stats[0], indexes: indexesOf(stats) } as never }
+}
+
+/** Of each index the sum of what replica sets have. Further figures are those of the first one that has it. */
+function indexesOf(stats: readonly ReplyFields['stats'][]): readonly IndexStats[] {
+  const byName = new Map<string, IndexStats>()
+  for (const { indexes } of stats) {
+    for (const index of indexes) {
+      const { keys, payloads, deviceBytes } = byName.get(index.name) ?? {
+        keys: 0,
+        payloads: 0,
+        deviceBytes: 0,
+      }
+      byName.set(index.name, {
+        ...(byName.get(index.name) ?? index),
+        keys: keys + index.keys,
+        payloads: payloads + index.payloads,
+        deviceBytes: deviceBytes + index.deviceBytes,
+      })
+    }
+  }
+  return [...byName.values()]
+}

@@ -1,0 +1,157 @@
+import { aligned, asBytes, type Column, pickValues } from '../../../protocol/columns.js'
+import type { ColumnName, WireColumn, WireColumns } from '../../../protocol/data-request.js'
+import type { DataCall } from '../data-call.js'
+import type { Reply } from '../reply.js'
+
+/** Stands for an item that is answered by another reply. */
+export const ELSEWHERE = 0xffff_ffff
+
+/** A reply to some items of a call. */
+export interface PartialReply {
+  readonly reply: Reply
+  /** Which items of the call they are; those that are `ELSEWHERE` are left out. */
+  readonly numbers: Uint32Array
+}
+
+/** Columns with a bit for each item. */
+const BITMAPS: ReadonlySet<ColumnName> = new Set<ColumnName>(['found'])
+/** Columns of entries, of which an item has several, where there are `offsets`. */
+const ENTRIES: ReadonlySet<ColumnName> = new Set<ColumnName>(['keys', 'payloads'])
+
+/** A call for some items of another one. */
+export function pickItems<C extends DataCall>(call: C, numbers: Uint32Array): C {
+  const columns = Object.entries(call.columns).map(([name, column]) => {
+    return [name, column && pick(column, numbers)]
+  })
+  return { ...call, count: numbers.length, columns: Object.fromEntries(columns) }
+}
+
+function pick(column: Column, numbers: Uint32Array): Column {
+  const { width, bytes } = column
+  if (width === undefined || width % 4 !== 0) return pickValues(column, numbers)
+  const words = width / 4
+  const source = aligned(bytes, Uint32Array)
+  const picked = new Uint32Array(numbers.length * words)
+  for (let i = 0, to = 0; i < numbers.length; i++)
+    for (let word = numbers[i]! * words, end = word + words; word < end; ) picked[to++] = source[word++]!
+  return { bytes: asBytes(picked), width }
+}
+
+/** One answer to all items of a call. Each of them is in one of the replies; a single reply has all, in order. */
+export function joinReplies(parts: readonly PartialReply[], count: number): Reply {
+  const [{ reply: first }] = parts as [PartialReply]
+  if (parts.length === 1) return first
+  const groups = first.columns.offsets === undefined ? undefined : joinGroups(parts, count)
+  const columns: { [Name in ColumnName]?: WireColumn } = {}
+  for (const name of Object.keys(first.columns) as ColumnName[]) {
+    if (name === 'offsets') columns.offsets = { type: 'u32', bytes: asBytes(groups!.offsets) }
+    else if (BITMAPS.has(name)) columns[name] = joinBitmaps(parts, name, count)
+    else if (groups !== undefined && ENTRIES.has(name))
+      columns[name] = scatter(parts, name, groups.numbers, groups.offsets[count]!)
+    else {
+      const numbers = parts.map((part) => part.numbers)
+      columns[name] = scatter(parts, name, numbers, count)
+    }
+  }
+  return { ...first, columns: columns as WireColumns }
+}
+
+/** Where the entries of each item begin, and which each entry of a reply is of all. */
+function joinGroups(parts: readonly PartialReply[], count: number) {
+  const offsets = new Uint32Array(count + 1)
+  const own = parts.map(({ reply }) => aligned(reply.columns.offsets!.bytes, Uint32Array))
+  parts.forEach(({ numbers }, part) => {
+    numbers.forEach((number, i) => {
+      if (number !== ELSEWHERE) offsets[number + 1] = own[part]![i + 1]! - own[part]![i]!
+    })
+  })
+  for (let i = 0; i < count; i++) offsets[i + 1]! += offsets[i]!
+  const numbers = parts.map(({ numbers }, part) => {
+    const ends = own[part]!
+    const entries = new Uint32Array(ends[ends.length - 1]!)
+    numbers.forEach((number, i) => {
+      for (let entry = ends[i]!, j = 0; entry < ends[i + 1]!; entry++, j++)
+        entries[entry] = number === ELSEWHERE ? ELSEWHERE : offsets[number]! + j
+    })
+    return entries
+  })
+  return { offsets, numbers }
+}
+
+function joinBitmaps(parts: readonly PartialReply[], name: ColumnName, count: number): WireColumn {
+  const bytes = new Uint8Array(Math.ceil(count / 8))
+  for (const { reply, numbers } of parts) {
+    const own = reply.columns[name]!.bytes
+    numbers.forEach((number, i) => {
+      const isSet = (own[i >> 3]! >> (i & 7)) & 1
+      if (number !== ELSEWHERE && isSet === 1) bytes[number >> 3]! |= 1 << (number & 7)
+    })
+  }
+  return { type: 'bytes', bytes }
+}
+
+/**
+ * Values of replies, each in its place among all.
+ * @param numbers the place of each value of each reply
+ */
+function scatter(
+  parts: readonly PartialReply[],
+  name: ColumnName,
+  numbers: readonly Uint32Array[],
+  count: number,
+): WireColumn {
+  const columns = parts.map(({ reply }) => reply.columns[name]!)
+  const { type } = columns[0]!
+  if (columns[0]!.offsets !== undefined) return scatterCut(columns, numbers, count)
+  const filled = columns.findIndex((_, part) => numbers[part]!.length > 0)
+  const width = filled < 0 ? 0 : columns[filled]!.bytes.length / numbers[filled]!.length
+  const bytes = new Uint8Array(count * width)
+  const isWords = width % 4 === 0
+  const words = width / 4
+  const all = isWords ? new Uint32Array(bytes.buffer) : undefined
+  columns.forEach((column, part) => {
+    const places = numbers[part]!
+    const source = isWords ? aligned(column.bytes, Uint32Array) : undefined
+    for (let i = 0; i < places.length; i++) {
+      const place = places[i]!
+      if (place === ELSEWHERE) continue
+      if (all !== undefined && source !== undefined)
+        for (let word = 0; word < words; word++) all[place * words + word] = source[i * words + word]!
+      else bytes.set(column.bytes.subarray(i * width, (i + 1) * width), place * width)
+    }
+  })
+  return { type, bytes }
+}
+
+/** As `scatter`, of values that offsets cut. */
+function scatterCut(
+  columns: readonly WireColumn[],
+  numbers: readonly Uint32Array[],
+  count: number,
+): WireColumn {
+  const offsets = new Uint32Array(count + 1)
+  const cuts = columns.map((column) => aligned(column.offsets!, Uint32Array))
+  numbers.forEach((places, part) => {
+    places.forEach((place, i) => {
+      if (place !== ELSEWHERE) offsets[place + 1] = cuts[part]![i + 1]! - cuts[part]![i]!
+    })
+  })
+  for (let i = 0; i < count; i++) offsets[i + 1]! += offsets[i]!
+  const bytes = new Uint8Array(offsets[count]!)
+  numbers.forEach((places, part) => {
+    const source = columns[part]!.bytes
+    const cut = cuts[part]!
+    places.forEach((place, i) => {
+      if (place !== ELSEWHERE) bytes.set(source.subarray(cut[i], cut[i + 1]), offsets[place])
+    })
+  })
+  return { type: columns[0]!.type, bytes, offsets: asBytes(offsets) }
+}
+
+/** Numbers of the items for which something holds. */
+export function numbersOf(count: number, holds: (i: number) => boolean): Uint32Array {
+  const numbers = new Uint32Array(count)
+  let end = 0
+  for (let i = 0; i < count; i++) if (holds(i)) numbers[end++] = i
+  return numbers.slice(0, end)
+}
