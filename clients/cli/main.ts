@@ -36,6 +36,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<{ readonly add: Adds }>>> 
   restore: () => import('./commands/restore.js'),
   verify: () => import('./commands/verify.js'),
   doctor: () => import('./commands/doctor.js'),
+  cluster: () => import('./commands/cluster.js'),
 }
 
 const EPILOGUE = `Exit codes: 0 done, 1 a key was not found (or was there already), 2 an error.

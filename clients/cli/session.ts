@@ -34,14 +34,19 @@ export async function withClient<T>(
   { url, token, ca }: ServerAddress,
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const { WARPDEX_URL, WARPDEX_TOKEN, WARPDEX_CA } = process.env
-  const client = await open(url ?? WARPDEX_URL ?? DEFAULT_URL, token ?? WARPDEX_TOKEN, ca ?? WARPDEX_CA)
+  const { WARPDEX_TOKEN, WARPDEX_CA } = process.env
+  const client = await open(addressesOf(url), token ?? WARPDEX_TOKEN, ca ?? WARPDEX_CA)
   try {
     return await work(client)
   } finally {
     // What is not answered by now is not waited for: the command is over, or was interrupted.
     void client.close({ now: true })
   }
+}
+
+/** Those that are given with commas between them. */
+export function addressesOf(url: string | undefined): readonly string[] {
+  return (url ?? process.env.WARPDEX_URL ?? DEFAULT_URL).split(',')
 }
 
 /** Runs work with one index and what it was created as. */
@@ -55,12 +60,16 @@ export function withIndex<T>(
   })
 }
 
-async function open(url: string, token: string | undefined, caFile: string | undefined): Promise<Client> {
+async function open(
+  urls: readonly string[],
+  token: string | undefined,
+  caFile: string | undefined,
+): Promise<Client> {
   const ca = caFile === undefined ? undefined : readCertificates(caFile)
   // Commands that need no server do without it, and begin sooner.
   const { connect } = await import('../sdk/index.js')
   try {
-    return await connect(url.includes(',') ? url.split(',') : url, { token, ca, reconnect: RECONNECT })
+    return await connect(urls, { token, ca, reconnect: RECONNECT })
   } catch (error) {
     if (!(error instanceof WarpdexError)) throw error
     if (error.code === 'UNAUTHORISED') throw new WarpdexError(error.code, `${error.message}; ${TOKEN_ADVICE}`)

@@ -51,12 +51,14 @@ export class ClusterMember {
     const address = config.advertise === '' ? url : config.advertise
     const { natsCredentials: credentials, natsMonitors: monitors, natsUnsafe: unsafe } = config
     const nats = await openNats({ servers, credentials, monitors, unsafe, node: address })
+    let members: Members | undefined
     try {
-      const members = new Members(await openMembers(nats, cluster, MEMBER_MS))
+      members = new Members(await openMembers(nats, cluster, MEMBER_MS))
       const member = new ClusterMember(config, address, nats, members, onWarning)
       await member.#restore()
       return member
     } catch (error) {
+      await members?.close()
       await nats.connection.close()
       throw error
     }

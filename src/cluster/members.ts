@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { KV } from '@nats-io/kv'
 import type { ClusterNode } from '../../protocol/replica.js'
+import { patiently } from './nats.js'
 
 /** For how long a node counts as a member that does not announce itself again. */
 export const MEMBER_MS = 10_000
@@ -53,7 +54,7 @@ export class Members {
    * @returns the replica set
    */
   async join(sets: readonly number[], announce: (set: number) => Announcement): Promise<number> {
-    const set = await this.#take(sets, announce)
+    const set = await patiently(() => this.#take(sets, announce))
     this.#announcing = this.#announce(set, announce)
     return set
   }
@@ -73,13 +74,19 @@ export class Members {
           await this.#bucket.create(key, this.#text(announce(set)))
         } catch (error) {
           if (Object(error).code !== WRONG_SEQUENCE) throw error
-          continue
+          if (!(await this.#holds(key))) continue
         }
         this.#key = key
         return set
       }
     }
     throw new Error(`a replica set has ${SLOTS} nodes at most`)
+  }
+
+  /** Whether a place is this node's: an attempt to take it that was not answered may have been carried out. */
+  async #holds(key: string): Promise<boolean> {
+    const entry = await this.#bucket.get(key)
+    return entry?.operation === 'PUT' && entry.json<Seen['node']>().id === this.#id
   }
 
   async #announce(set: number, announce: (set: number) => Announcement): Promise<void> {

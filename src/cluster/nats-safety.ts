@@ -57,7 +57,8 @@ export function requireWhole(config: StreamConfig, { unsafe }: Pick<NatsOptions,
   if (lacks.length > 0) throw badRequest(`the stream ${name} needs ${lacks.join(', ')}`)
 }
 
-function requireVersion(server: string, version: string): void {
+/** @throws WarpdexError `BAD_REQUEST` for a server that is too old */
+export function requireVersion(server: string, version: string): void {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   const [leastMajor, leastMinor] = LEAST_VERSION
   if (major > leastMajor || (major === leastMajor && minor >= leastMinor)) return

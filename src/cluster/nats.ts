@@ -46,6 +46,8 @@ const PATIENCE_MS = 30_000
 const RETRY_MS = 200
 /** What a JetStream says that is not ready, or whose servers have not found each other: errors 10004 to 10009. */
 const NOT_READY = { from: 10_004, to: 10_009 } as const
+/** What the client calls it when no server listens for what it asks. */
+const NOBODY = 'JetStreamNotEnabled'
 const TOO_FEW_SERVERS: readonly number[] = [10_005, 10_074]
 const NO_STREAM = 10_059
 
@@ -59,7 +61,10 @@ export async function openNats(options: NatsOptions): Promise<Nats> {
   try {
     await requireSafe(connection, options)
     const manager = await reached(options, () =>
-      jetstream.jetstreamManager(connection, { timeout: REQUEST_MS }),
+      jetstream.jetstreamManager(connection, { timeout: REQUEST_MS }).catch((cause: unknown) => {
+        // This does not pass, as it does later, when a stream that is there has no leader.
+        throw Object(cause).name === NOBODY ? new Error('they have no JetStream', { cause }) : cause
+      }),
     )
     const client = jetstream.jetstream(connection, { timeout: REQUEST_MS })
     const buckets = new kv.Kvm(client)
@@ -136,14 +141,15 @@ function connect(transport: Transport, { servers, credentials, node }: NatsOptio
 
 type Transport = typeof import('@nats-io/transport-node')
 
-/** Tries again while servers are not ready. */
-async function patiently<T>(attempt: () => Promise<T>): Promise<T> {
+/** Tries again while servers are not ready. What was not answered may have been done. */
+export async function patiently<T>(attempt: () => Promise<T>): Promise<T> {
   for (const until = performance.now() + PATIENCE_MS; ; await pause(RETRY_MS)) {
     try {
       return await attempt()
     } catch (error) {
       const { code, name } = Object(error)
-      const isPassing = name === 'TimeoutError' || (code >= NOT_READY.from && code <= NOT_READY.to)
+      const isPassing =
+        name === 'TimeoutError' || name === NOBODY || (code >= NOT_READY.from && code <= NOT_READY.to)
       if (!isPassing || performance.now() > until) throw error
     }
   }
@@ -168,10 +174,12 @@ async function openStream(
     // A full one refuses entries; it forgets none.
     discard: 'new' as const,
   }
-  return manager.streams.add(config).catch((error: unknown) => {
+  await manager.streams.add(config).catch((error: unknown) => {
     if (!isForOne(error, options)) throw error
     return manager.streams.add({ ...config, num_replicas: 1 })
   })
+  // Only its leader tells: it may have been another node that made it just now, and have none.
+  return manager.streams.info(name)
 }
 
 async function load() {

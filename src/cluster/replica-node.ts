@@ -89,7 +89,10 @@ export class ReplicaNode {
 
   /** Position in the log up to which everything is made. */
   get position(): number {
-    return this.#role === 'owner' ? positionOf(this.#options.engine) : this.#position
+    // Its own first entry changes nothing in the engine.
+    return this.#role === 'owner'
+      ? Math.max(this.#position, positionOf(this.#options.engine))
+      : this.#position
   }
 
   /** Whether it owns the replica set, so that nobody else has acknowledged what it does not have. */
@@ -178,6 +181,7 @@ export class ReplicaNode {
     this.#writer = writer
     if (this.#closing.signal.aborted) return
     engine.replica.shareBy(writer, name)
+    this.#position = position
     this.#role = 'owner'
     void ownership.lost().then(() => {
       writer.failed(new WarpdexError('NOT_OWNER', 'this node owns its replica set no more'))

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { toWarpdexError } from '../../protocol/errors.js'
-import type { RunningServer } from './start-server.js'
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
@@ -9,6 +8,15 @@ const IMPATIENT_EXIT = 130
 
 /** Exit code of a process that was told to stop and could not finish in time. */
 const UNFINISHED_EXIT = 3
+
+/** A server, or what stands for one. */
+export interface Stoppable {
+  /** What a close still waits for, for people. */
+  unfinished(): readonly string[]
+  /** Reads certificates and tokens again. */
+  reload(): Promise<void>
+  close(): Promise<void>
+}
 
 export interface SignalOptions {
   /** How long a stop may take. */
@@ -26,12 +34,12 @@ export interface SignalOptions {
  * @throws what starting or closing throws
  */
 export async function serveUntilSignal(
-  start: (stop: AbortSignal) => Promise<RunningServer>,
+  start: (stop: AbortSignal) => Promise<Stoppable>,
   { shutdownSeconds, onWarning }: SignalOptions,
 ): Promise<void> {
   const stopping = new AbortController()
   const { signal } = stopping
-  let server: RunningServer | undefined
+  let server: Stoppable | undefined
   let timer: NodeJS.Timeout | undefined
   const giveUp = (): void => {
     const left = server?.unfinished() ?? ['the start']

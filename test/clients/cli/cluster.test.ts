@@ -1,0 +1,105 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { natsLacks } from '../../src/cluster/nats-servers.js'
+import { cliOf, spawnCli } from './run-cli.js'
+
+const lack = natsLacks()
+if (lack !== undefined) t.comment(lack)
+const test = lack === undefined ? t.test : () => {}
+
+const cli = cliOf({})
+
+/** `warpdex cluster dev`, which ends with the test, and what it has said. */
+async function startDev(t: Test, directory: string) {
+  const flags = ['--nodes', '2', '--port', '0', '--adapter', 'software', '--directory', directory]
+  const child = spawnCli({}, ['cluster', 'dev', ...flags])
+  let said = ''
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    said += text
+  })
+  child.stderr.pipe(process.stderr)
+  const stop = async () => {
+    child.kill('SIGINT')
+    return once(child, 'exit')
+  }
+  t.teardown(async () => {
+    if (child.exitCode === null) await stop()
+  })
+  const says = async (what: RegExp) => {
+    while (!what.test(said) && child.exitCode === null) await setTimeout(20)
+    const found = what.exec(said)
+    if (found === null) throw new Error(`it has not said ${what}: ${said}`)
+    return found
+  }
+  const [, urls = ''] = await says(/WARPDEX_URL=(\S+)[\s\S]*Ctrl-C/)
+  return { urls, says, stop }
+}
+
+test('a cluster on one machine starts nodes again that end, and goes on with its folder', async (t) => {
+  const directory = join(t.testdir(), 'cluster')
+  const first = await startDev(t, directory)
+  const client = cliOf({ WARPDEX_URL: first.urls })
+  t.match(await client(['create', 'numbers', '--key', 'u32', '--payload', 'u32', '--unique']), { code: 0 })
+  t.match(await client(['put', 'numbers', '1', '100']), { code: 0 })
+  t.match(await client(['cluster', 'status']), {
+    code: 0,
+    out: /^node +replica set +role +owner +position +behind\n(ws:\S+ +dev-0 +(owner|following) +ws:\S+ +[1-9]\d* +\d+\n){2}$/,
+  })
+
+  process.kill(
+    Number.parseInt(readFileSync(join(directory, 'node-1', 'warpdex.lock'), 'utf8'), 10),
+    'SIGKILL',
+  )
+  await first.says(/node-1 ended with SIGKILL. The end of \S+node-1.log:\n {2}/)
+  const status = await client(['cluster', 'status', '--json'])
+  t.match(status, { code: 1 })
+  const [, killed] = first.urls.split(',')
+  t.match(JSON.parse(status.out)[1], { node: killed, error: /no connection/ })
+  t.match(await client(['cluster', 'status']), { code: 1, out: /no answer/ })
+  await first.says(/node-1 is ready again/)
+  t.same(await first.stop(), [0, null])
+
+  const again = await startDev(t, directory)
+  t.same(await cliOf({ WARPDEX_URL: again.urls })(['get', 'numbers', '1']), {
+    code: 0,
+    out: '1\t100\n',
+    err: '',
+  })
+  t.match(await cli(['cluster', 'dev', '--port', '0', '--directory', directory]), {
+    code: 2,
+    err: /has \S+ open; stop it/,
+  })
+  t.same(await again.stop(), [0, null])
+})
+
+test('a cluster on one machine needs ports that are free', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  const { port } = Object(server.address())
+  t.match(await cli(['cluster', 'dev', '--port', String(port), '--directory', t.testdir()]), {
+    code: 2,
+    err: new RegExp(`port ${port} is in use`),
+  })
+})
+
+t.test('what is wrong with a cluster is said', async (t) => {
+  t.match(await cliOf({ PATH: t.testdir() })(['cluster', 'dev']), {
+    code: 2,
+    err: /no nats-server on the PATH; get 2.12 or later from https:/,
+  })
+  t.match(await cli(['cluster', 'dev', '--nodes', 'none']), { code: 2, err: /--nodes is "none"/ })
+  t.match(await cli(['cluster', 'dev', '--replica-sets', '4']), {
+    code: 2,
+    err: /--replica-sets 4 needs a node/,
+  })
+  t.match(await cli(['cluster', 'status', '--url', 'ws://127.0.0.1:9']), {
+    code: 1,
+    out: /no answer\nws:\S+: no connection/,
+  })
+  t.match(await cli(['cluster']), { code: 2 })
+})
