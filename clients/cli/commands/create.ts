@@ -3,10 +3,11 @@ import { parseLayout } from '../../../protocol/layout-options.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import { quotedText } from '../../../protocol/shown.js'
 import { ALLOCATIONS, LAYOUTS, type PartitionLevels, STRUCTURES } from '../../../protocol/traversal.js'
-import { parseKeyType, parsePayloadKind, SCALAR_KEY_TYPES } from '../../../protocol/types.js'
-import type { Client, CreateOptions } from '../../sdk/index.js'
+import { type KeyType, parseKeyType, parsePayloadKind, SCALAR_KEY_TYPES } from '../../../protocol/types.js'
+import type { Client, CreateOptions, Keys } from '../../sdk/index.js'
 import { argument, command, flag, JSON_OUTCOME, text } from '../command.js'
 import { createOnce } from '../creating.js'
+import { parseKeyEnd } from '../keys.js'
 import { printOutcome } from '../output.js'
 import { CLIENT_OPTIONS, withClient } from '../session.js'
 
@@ -47,6 +48,11 @@ const OPTIONS = {
     `Levels of a partition, which strategies other than sequential need: 1 to ${LIMITS.partitionLevels}, auto, or none`,
   ),
   linked: flag('Link keys in order: faster scans for 8 bytes per key and slightly slower writes'),
+  'split-at': {
+    type: 'string',
+    array: true,
+    describe: 'In a cluster: keys at which the next replica set begins; without them the index is on one',
+  },
   'if-not-exists': flag('Succeed if an equal index exists'),
 } as const
 
@@ -62,6 +68,7 @@ export const add = command({
     ['$0 create urls --key string --payload u32 --structure prefix', 'for all strategies'],
     ["$0 create 'by city' --relation orders --columns city", 'rows of a relation'],
     ['$0 create events --key u64 --payload u64 --linked', 'for many scans'],
+    ['$0 create users --key u64 --payload u32 --split-at 1000000 2000000', 'on three replica sets'],
     ['$0 create sessions --key string --payload json --unique --ttl 3600', 'gone after an hour'],
     ["$0 create prints --key u64 --payload 'fixed(16)'", 'sixteen bytes beside each key'],
   ],
@@ -77,7 +84,11 @@ export const add = command({
         client.relation(relation).createIndex(name, columns.split(','), { ...form, ...options })
     } else if (key !== undefined && payload !== undefined) {
       const kinds = { keyType: parseKeyType(key), payloadKind: parsePayloadKind(payload) }
-      create = (client, options) => client.createIndex({ name, ...kinds, unique, ttl, ...form }, options)
+      const definition = { name, ...kinds, unique, ttl, ...form }
+      const splitAt = options.splitAt?.map((key) => parseKeyEnd(key, definition, false))
+      // Keys of that type were read.
+      create = (client, options) =>
+        client.createIndex(definition, { splitAt: splitAt as Keys<KeyType>, ...options })
     } else {
       const message =
         'an index has --key and --payload, or --relation and --columns, and neither --unique nor --ttl'

@@ -11,8 +11,11 @@ export const add = clientCommand({
     const indexes = await client.listIndexes()
     if (json) return printLines(indexes.map(asJson))
     const rows = indexes.map((definition) => {
-      const { name, keyType, payloadKind, unique } = definition
-      const more = [...(unique ? ['unique'] : []), ...layoutWords(definition)]
+      const { name, keyType, payloadKind, unique, placement = [] } = definition
+      const sets = placement.map(({ set }) => set)
+      const where =
+        sets.length === 0 ? [] : [`on replica set${sets.length > 1 ? 's' : ''} ${sets.join(', ')}`]
+      const more = [...(unique ? ['unique'] : []), ...layoutWords(definition), ...where]
       return [name, keyType, payloadKind, more.join(', ')]
     })
     return printLines(table(['index', 'keys', 'payloads', ''], rows))

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { natsLacks } from '../../src/cluster/nats-servers.js'
+import { startNodes } from '../../src/cluster/start-nodes.js'
 import { cliOf, spawnCli } from './run-cli.js'
 
 const lack = natsLacks()
@@ -102,4 +103,27 @@ t.test('what is wrong with a cluster is said', async (t) => {
     out: /no answer\nws:\S+: no connection/,
   })
   t.match(await cli(['cluster']), { code: 2 })
+})
+
+test('commands work on a cluster as on one server', async (t) => {
+  const nodes = await startNodes(t, 3, 3)
+  const cli = cliOf({ WARPDEX_URL: nodes.map(({ url }) => url).join() })
+  const create = ['create', 'towns', '--key', 'i32', '--payload', 'text', '--split-at', '-5', '10']
+  t.match(await cli(create), { code: 0, out: 'created\n' })
+  t.match(await cli(['list']), { out: /towns +i32 +text +.*on replica sets \d, \d, \d/ })
+  for (const [key, town] of [
+    [-7, 'Ys'],
+    [0, 'Vineta'],
+    [12, 'Kitezh'],
+  ] as const)
+    t.match(await cli(['put', 'towns', String(key), town]), { code: 0 })
+  t.match(await cli(['get', 'towns', '12', '-7', '1']), {
+    code: 1,
+    out: '12\tKitezh\n-7\tYs\n1\t(not found)\n',
+  })
+  t.match(await cli(['entries', 'towns', '--reverse']), { out: '12\tKitezh\n0\tVineta\n-7\tYs\n' })
+  t.match(await cli(['create', 'bad', '--key', 'u32', '--payload', 'u32', '--split-at', 'x']), {
+    code: 2,
+    err: /"x" is not a number/,
+  })
 })
