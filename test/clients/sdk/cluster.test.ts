@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import { type Client, connect, type Index, type PayloadKind } from '../../../clients/sdk/index.js'
+import type { RunningServer } from '../../../src/server/index.js'
 import { Random, seedOfRun } from '../../random.js'
 import { natsLacks } from '../../src/cluster/nats-servers.js'
 import { startNodes } from '../../src/cluster/start-nodes.js'
@@ -222,3 +223,37 @@ t.test('a client may mean one replica set, whichever node it is told', { skip: l
   const parts = await Promise.all([first, second].map((client) => gather(client.index('a').keys())))
   t.same(new Set(parts.map(String)), new Set(['1', '11']))
 })
+
+t.test(
+  'each replica set goes on with another node, and the client with those that are left',
+  { skip: lack ?? false },
+  async (t) => {
+    const nodes = await startNodes(t, 4, 2)
+    const client = await connect(nodes[0]!.url)
+    t.teardown(() => client.close())
+    const definition = { name: 'a', keyType: 'u32', payloadKind: 'u32', unique: true } as const
+    const index = await client.createIndex(definition, { splitAt: [100] })
+    const keys = Array.from({ length: 200 }, (_, i) => i)
+    await index.putMany(keys, keys)
+
+    // The one that told where the others are, and the owner of the other replica set.
+    const [first] = nodes
+    const setOf = ({ engine }: RunningServer) => engine.replica.cluster!().set
+    const owners = nodes.filter(({ engine }) => engine.replica.figures!().role === 'owner')
+    const leaving = [first!, owners.find((owner) => setOf(owner) !== setOf(first!))!]
+    let written = 0
+    const writing = (async () => {
+      for (; written < 60; written++)
+        await index.putMany(
+          keys,
+          keys.map((key) => key + written),
+        )
+    })()
+    for (const node of leaving) await node.close()
+    await writing
+    t.same(
+      [...(await index.getMany(keys)).payloads],
+      keys.map((key) => key + 59),
+    )
+  },
+)
