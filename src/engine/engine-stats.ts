@@ -1,5 +1,5 @@
 import type { SlabFigures } from '../../gpu/memory/slab-set.js'
-import type { ReplicaFigures } from '../../protocol/replica.js'
+import type { ClusterFigures, ReplicaFigures } from '../../protocol/replica.js'
 import type { BackupProgress, IndexStats } from '../../protocol/replies.js'
 import type { QueryFigures } from '../query/queries.js'
 import type { RelationFacts } from './named-relation.js'
@@ -31,8 +31,9 @@ export interface ServerStats {
   readonly versions: VersionFigures
   /** Requests that wait for changes, and bytes of logs that are kept for feeds only. */
   readonly feeds: { readonly waiting: number; readonly logBytes: number }
-  /** Only of a node of a replica set. */
+  /** Only of a node of a cluster. */
   readonly replica?: ReplicaFigures
+  readonly cluster?: ClusterFigures
   /** How far the backup is that is being made, in bytes. */
   readonly backup?: BackupProgress
 }

@@ -204,6 +204,7 @@ export class Engine extends Catalog {
         versions: this.host.versions.figures,
         feeds: { waiting: this.host.feeds.count, logBytes: store.log.retainedBytes },
         ...(this.replica.figures && { replica: this.replica.figures() }),
+        ...(this.replica.cluster && { cluster: this.replica.cluster() }),
         ...(this.#backup === undefined ? {} : { backup: this.#backup }),
       },
       indexes: name === undefined ? all : [this.index(name).stats()],

@@ -1,5 +1,5 @@
 import type { Client } from '../../../clients/sdk/index.js'
-import { keptToken } from './status-source.js'
+import { fetchTold, keptToken } from './status-source.js'
 
 let opened: { readonly token: string | undefined; readonly client: Promise<Client> } | undefined
 
@@ -19,7 +19,13 @@ export function ownClient(): Promise<Client> {
 
 async function open(token: string | undefined): Promise<Client> {
   const { connect } = await import('../../../clients/sdk/index.js')
-  return connect(location.origin.replace(/^http/, 'ws'), { token })
+  const url = location.origin.replace(/^http/, 'ws')
+  const { server } = await fetchTold('/status.json').catch(() => ({ server: undefined }))
+  // Of a cluster a page shows what its own node has: other nodes let pages of theirs in only.
+  return connect(
+    url,
+    server?.cluster === undefined ? { token } : { token, set: server.cluster.set, reads: 'any' },
+  )
 }
 
 /** What went wrong, in words: errors of the server begin with their code. */

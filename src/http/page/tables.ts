@@ -1,3 +1,4 @@
+import type { ClusterNode } from '../../../protocol/replica.js'
 import type { RelationStatus, ServerStatus } from '../status.js'
 import { byId, type Keyed, rows, setText } from './dom.js'
 import { amount, bytes, microseconds, whole } from './format.js'
@@ -5,6 +6,8 @@ import { holdsOf, type IndexStatus, structureOf } from './memory-map.js'
 
 type OpStatus = ServerStatus['ops'][number]
 type StageStatus = ServerStatus['stages'][number]
+/** A node of the cluster, and how far it is behind the furthest one of its replica set. */
+type NodeStatus = ClusterNode & { readonly behind: number }
 
 const STAGE_NAMES: Readonly<Record<StageStatus['stage'], readonly [name: string, what: string]>> = {
   decode: ['decode', 'from the frame to the request'],
@@ -21,6 +24,7 @@ export class Tables {
   readonly #relations: Keyed<RelationStatus>
   readonly #ops: Keyed<OpStatus>
   readonly #stages: Keyed<StageStatus>
+  readonly #nodes: Keyed<NodeStatus>
 
   constructor() {
     const number = 'number'
@@ -64,6 +68,13 @@ export class Tables {
       { text: ({ count, p50 }) => (count === 0 ? '–' : microseconds(p50)), className: number },
       { text: ({ count, p99 }) => (count === 0 ? '–' : microseconds(p99)), className: number },
     ])
+    this.#nodes = rows<NodeStatus>(byId('nodes'), [
+      { text: ({ url }) => url },
+      { text: ({ set }) => String(set), className: number },
+      { text: ({ role }) => role, bad: ({ role }) => role === 'failed' },
+      { text: ({ position }) => whole(position), className: number },
+      { text: ({ behind }) => whole(behind), className: 'number wide' },
+    ])
   }
 
   update({ indexes, unlisted, relations, unlistedRelations, ops, stages, server }: ServerStatus): void {
@@ -74,10 +85,20 @@ export class Tables {
     byId('no-indexes').hidden = server === undefined || indexes.length > 0
     byId('loading').hidden = server !== undefined
     byId('no-ops').hidden = ops.length > 0
+    const nodes = nodesOf(server?.cluster?.nodes ?? [])
+    this.#nodes.show(nodes, ({ url }) => url)
+    byId('nodes-section').hidden = nodes.length === 0
     byId('relations-section').hidden = relations.length === 0
     tellOthers(byId('unlisted'), unlisted, 'stats')
     tellOthers(byId('unlisted-relations'), unlistedRelations, 'relations')
   }
+}
+
+function nodesOf(nodes: readonly ClusterNode[]): readonly NodeStatus[] {
+  return nodes.map((node) => {
+    const positions = nodes.filter(({ set }) => set === node.set).map(({ position }) => position)
+    return { ...node, behind: Math.max(...positions) - node.position }
+  })
 }
 
 /** Says how many are not in a table, and what lists them. */

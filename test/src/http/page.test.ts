@@ -208,6 +208,22 @@ t.test('the status page in a browser', { skip: NO_CHROMIUM }, async (t) => {
     await page.click('#plots-of input[value=minutes]')
   })
 
+  await t.test('it shows the nodes of a cluster', async (t) => {
+    t.ok(await page.$eval('#nodes-section', (section) => section.hasAttribute('hidden')))
+    const nodes = [
+      { set: 0, url: 'ws://a:7070', role: 'owner', position: 12_000 },
+      { set: 0, url: 'ws://b:7070', role: 'following', position: 11_990 },
+      { set: 1, url: 'ws://c:7070', role: 'failed', position: 7 },
+    ] as const
+    server.engine.replica.cluster = () => ({ name: 'main', set: 0, sets: 2, nodes })
+    await waitForText(page, '#nodes', /c:7070/)
+    t.same(await cells(page, '#nodes tr'), [
+      'ws://a:70700owner12,0000',
+      'ws://b:70700following11,99010',
+      'ws://c:70701failed70',
+    ])
+  })
+
   await t.test('it fits every form, and can be read', async (t) => {
     mkdirSync(ARTIFACTS, { recursive: true })
     for (const { name, width, height, scheme } of FORMS) {
