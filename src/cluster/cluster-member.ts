@@ -8,7 +8,9 @@ import { Lease } from './lease.js'
 import { type Announcement, MEMBER_MS, Members } from './members.js'
 import { type Nats, openMembers, openNats, openReplicaSet } from './nats.js'
 import { ReplicaNode } from './replica-node.js'
-import { ReplicaSnapshots, restoreNewest } from './replica-snapshots.js'
+import { openPlace } from './snapshots/open-place.js'
+import { ReplicaSnapshots, restoreNewest } from './snapshots/replica-snapshots.js'
+import type { SnapshotPlace } from './snapshots/snapshot-place.js'
 
 /** The part that a server takes in a cluster: it is a node of one of its replica sets, each of which has a part of the keys. */
 export class ClusterMember {
@@ -82,16 +84,15 @@ export class ClusterMember {
    * @throws WarpdexError `BAD_REQUEST` where its data directory is of another replica set, or of none and not empty
    */
   async begin(engine: Engine): Promise<ReplicaNode> {
-    const { replicaSnapshots: folder } = this.#config
     this.#set ??= await this.#join(setOf(engine.replica.note?.name))
     const name = this.#nameOf(this.#set)
     const set = await openReplicaSet(this.#nats, name)
     const log = new JetStreamLog(set)
     const ownership = new Lease(set.bucket, this.#url)
     const onWarning = this.#onWarning
-    const snapshots =
-      folder === '' ? undefined : new ReplicaSnapshots({ engine, log, folder, name, onWarning })
     try {
+      const place = await this.#openPlace(this.#set)
+      const snapshots = place && new ReplicaSnapshots({ engine, log, place, onWarning })
       this.#node = await ReplicaNode.open({ engine, log, ownership, name, onWarning, snapshots })
     } catch (error) {
       await ownership.close()
@@ -111,11 +112,18 @@ export class ClusterMember {
 
   /** Where there is no data, the replica set is chosen first: its newest snapshot is what the engine opens. */
   async #restore(): Promise<void> {
-    const { directory, replicaSnapshots: folder } = this.#config
+    const { directory } = this.#config
     if (await holdsStore(directory)) return
     this.#set = await this.#join(undefined)
-    if (folder === '') return
-    await restoreNewest({ folder, name: this.#nameOf(this.#set), onWarning: this.#onWarning }, directory)
+    const place = await this.#openPlace(this.#set)
+    if (place !== undefined) await restoreNewest(place, directory, this.#onWarning)
+  }
+
+  /** @returns where the snapshots of a replica set are; undefined where it has none */
+  async #openPlace(set: number): Promise<SnapshotPlace | undefined> {
+    const { directory, replicaSnapshots: where } = this.#config
+    if (where === '') return undefined
+    return openPlace(where, { nats: this.#nats, replicaSet: this.#nameOf(set), directory })
   }
 
   /** @param held the number of the replica set that the data directory is of */

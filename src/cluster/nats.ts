@@ -98,8 +98,16 @@ export async function openReplicaSet(nats: Nats, name: string): Promise<NatsRepl
  * @throws WarpdexError `BAD_REQUEST` where the servers do not keep it
  */
 export function openMembers({ options, buckets }: Nats, cluster: string, ttl: number): Promise<KV> {
-  const make = (replicas: number) =>
-    buckets.create(`warpdex-${cluster}-members`, { replicas, history: 1, allow_direct: false, ttl })
+  return replicated(options, (replicas) =>
+    buckets.create(`warpdex-${cluster}-members`, { replicas, history: 1, allow_direct: false, ttl }),
+  )
+}
+
+/**
+ * Has something made of which each server has a copy: of one replica where there are too few servers and the operator takes them.
+ * @throws WarpdexError `BAD_REQUEST` where the servers do not keep it
+ */
+export function replicated<T>(options: NatsOptions, make: (replicas: number) => Promise<T>): Promise<T> {
   return reached(options, () =>
     make(REPLICAS).catch((error: unknown) => {
       if (!isForOne(error, options)) throw error

@@ -3,8 +3,8 @@ import { badRequest, toWarpdexError, WarpdexError } from '../../protocol/errors.
 import type { ReplicaRole } from '../../protocol/replica.js'
 import type { Engine } from '../engine/engine.js'
 import { ReplicaLogWriter } from './replica-log-writer.js'
-import type { ReplicaSnapshots } from './replica-snapshots.js'
 import type { ReplicatedLog } from './replicated-log.js'
+import type { ReplicaSnapshots } from './snapshots/replica-snapshots.js'
 
 /** Whose turn it is to append to the log. */
 export interface Ownership {

@@ -131,8 +131,12 @@ const settings = {
   ),
   nats: text('NATS servers with the log of the cluster, as nats://HOST:4222,…', ''),
   replicaSnapshots: text(
-    'Folder for snapshots of the replica set that all of its nodes see; without it its log keeps everything',
+    'Where snapshots of the replica set are: a folder that all of its nodes see, nats, or s3://BUCKET/PREFIX; without them its log keeps everything',
     '',
+    {
+      expected: 'empty, nats, s3://BUCKET/PREFIX, file:///PATH or a path',
+      isRight: (where) => !where.includes('://') || /^(s3:\/\/[^/]|file:\/\/\/)/.test(where),
+    },
   ),
   natsCredentials: text('File with the credentials for the NATS servers', ''),
   natsMonitors: text(

@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { type Client, connect, type Index, type PayloadKind } from '../../../clients/sdk/index.js'
 import type { RunningServer } from '../../../src/server/index.js'
+import { temporaryDirectory } from '../../persistence/store-helpers.js'
 import { Random, seedOfRun } from '../../random.js'
 import { natsLacks } from '../../src/cluster/nats-servers.js'
 import { startNodes } from '../../src/cluster/start-nodes.js'
@@ -52,7 +53,7 @@ const KEYS: Readonly<Record<string, Keys>> = {
 /** A cluster of three replica sets, and a server alone, which is known to be right. */
 async function open(t: Test): Promise<{ readonly cluster: Client; readonly alone: Client }> {
   const nodes = await startNodes(t, 3, 3)
-  const server = await start(t, { directory: `${t.testdirName}/alone` })
+  const server = await start(t, { directory: temporaryDirectory(t) })
   const cluster = await connect(nodes[0]!.url)
   const alone = await connect(server.url)
   t.teardown(() => Promise.all([cluster.close(), alone.close()]))

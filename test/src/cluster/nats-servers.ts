@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { temporaryDirectory } from '../../persistence/store-helpers.js'
 
 /** Why there is no NATS server to test with; undefined where there is one. */
 export function natsLacks(): string | undefined {
@@ -58,7 +59,7 @@ export class NatsServers {
       const [client = 0, cluster = 0, http = 0] = free.slice(3 * i)
       return { client, cluster, http }
     })
-    const servers = new NatsServers(t.testdir(), { sync, tell }, ports)
+    const servers = new NatsServers(temporaryDirectory(t), { sync, tell }, ports)
     t.teardown(() => servers.#stop())
     for (let i = 0; i < count; i++) await servers.run(i)
     for (const { http } of ports) await untilHealthy(`http://127.0.0.1:${http}/healthz`)

@@ -4,7 +4,8 @@ import type { RelationDefinition } from '../../../protocol/relation.js'
 import { packBatch } from '../../../protocol/relation-values.js'
 import { type IndexDefinition, WriteOp } from '../../../protocol/types.js'
 import { ReplicaNode } from '../../../src/cluster/replica-node.js'
-import { ReplicaSnapshots, restoreNewest } from '../../../src/cluster/replica-snapshots.js'
+import { FolderPlace } from '../../../src/cluster/snapshots/folder-place.js'
+import { ReplicaSnapshots, restoreNewest } from '../../../src/cluster/snapshots/replica-snapshots.js'
 import type { Engine } from '../../../src/engine/index.js'
 import { openSharedDevice } from '../../gpu/open-device.js'
 import { Random, seedOfRun } from '../../random.js'
@@ -50,22 +51,15 @@ class ReplicaSet {
   async start(node: string, face = this.log.face()): Promise<Started> {
     const directory = this.directories.get(node) ?? `${this.#t.testdirName}/${node}`
     this.directories.set(node, directory)
-    const { folder } = this
     const name = 'main'
+    const place = new FolderPlace(this.folder, name)
     const onWarning = (message: string) => this.#t.comment(message)
-    if (!existsSync(directory)) await restoreNewest({ folder, name, onWarning }, directory)
+    if (!existsSync(directory)) await restoreNewest(place, directory, onWarning)
     const engine = await openEngine(this.#t, { directory, openDevice: async () => device })
     const opened = await ReplicaNode.open({
       engine,
       log: face,
-      snapshots: new ReplicaSnapshots({
-        engine,
-        log: face,
-        folder,
-        name,
-        onWarning,
-        logBytes: this.logBytes,
-      }),
+      snapshots: new ReplicaSnapshots({ engine, log: face, place, onWarning, logBytes: this.logBytes }),
       ownership: this.ownership.of(node),
       name,
       onWarning,
