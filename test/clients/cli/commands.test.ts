@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { cliOf, serve } from './run-cli.js'
+import { cliOf, helpsOf, serve } from './run-cli.js'
 
 const directory = t.testdir()
 
@@ -166,10 +166,12 @@ t.test('help, for every command with an example', async (t) => {
   t.same(commands, expected)
   t.same(await cli([]), await cli(['--help']), 'what a command line without a command prints')
   const own = commands.filter((command) => command !== 'completion')
-  const helps = await Promise.all(own.map((command) => cli([command, '--help'])))
-  for (const help of helps) t.match(help, { code: 0, out: /^warpdex [\w-]+[\s\S]*Examples:/ })
-  t.match(await cli(['serve', '--help']), { out: /--snapshot-log-bytes .*WARPDEX_SNAPSHOT_LOG_BYTES/ })
-  for (const { out } of helps) t.match(out, /--json|--log-format|explain get/, 'each has a form for programs')
+  const helps = await helpsOf(own)
+  t.equal(helps.length, own.length)
+  for (const help of helps) t.match(help, /^warpdex [\w-]+[\s\S]*Examples:/)
+  const serveHelp = { code: 0, out: /--snapshot-log-bytes .*WARPDEX_SNAPSHOT_LOG_BYTES/ }
+  t.match(await cli(['serve', '--help']), serveHelp)
+  for (const help of helps) t.match(help, /--json|--log-format|explain get/, 'each has a form for programs')
   t.match(await cli(['completion']), { code: 0, out: /begin-warpdex-completions/ })
   t.match(await cli(['--get-yargs-completions', 'warpdex', 'relations', '--']), { out: /--json/ })
   t.match(await cli(['--version']), { code: 0, out: /^\d+\.\d+\.\d+\n$/ })

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { pathToFileURL } from 'node:url'
 import type { Test } from 'tap'
 import { COMPILED } from '../../compiled.js'
 
@@ -43,6 +45,28 @@ export function cliOf(environment: Readonly<Record<string, string>>, program = P
     const [code] = await once(child, 'close')
     return { code, out, err }
   }
+}
+
+/** Behind each text of a command's help. */
+const END = '\f'
+
+/** What `warpdex COMMAND --help` prints, for each command: one process after another would load most of the same modules. */
+export async function helpsOf(commands: readonly string[]): Promise<string[]> {
+  const program = `
+    const status = []
+    process.exit = (code) => status.push(code)
+    for (const command of ${JSON.stringify(commands)}) {
+      process.argv = [process.execPath, 'warpdex', command, '--help']
+      await import(${JSON.stringify(pathToFileURL(PROGRAM).href)} + '?' + command)
+      console.log('${END}')
+    }
+    process.exitCode = status.length === ${commands.length} ? Math.max(...status) : 1`
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
+  if (code !== 0) throw new Error(`the exit code of a help is ${code}`)
+  return output.split(`${END}\n`).slice(0, -1)
 }
 
 /** A server on a free port: its address and banner, and how to stop it with a signal. */

@@ -8,7 +8,7 @@ import { WriteOp } from '../../../protocol/types.js'
 import { KEY_TYPES, runProgram } from '../../differential.js'
 import { openKeySpace } from '../../key-space.js'
 import { concat } from '../../plain-bytes.js'
-import { Random, seedOfRun } from '../../random.js'
+import { everyOther, Random, seedOfRun } from '../../random.js'
 import { reads } from '../../reads.js'
 import { openDevice } from '../open-device.js'
 import { treeSubject } from './tree-subject.js'
@@ -172,7 +172,8 @@ t.test('a tuple in one lane where others have a node', async (t) => {
 t.test('answers are those of an ordered map', async (t) => {
   let seed = SEED
   // Of many digits a scan takes long: it goes through all that other lanes have brought.
-  for (const keyType of ['u32', 'i64', 'f64', 'string', 'bytes', 'tuple(u32,string)'] as const) {
+  const keyTypes = ['u32', 'i64', 'f64', 'string', 'bytes', 'tuple(u32,string)'] as const
+  for (const keyType of everyOther(keyTypes, seed)) {
     const random = new Random(seed)
     const shape = {
       ...coalesced(keyType, random.pick([1, 2, 3, 7, 16, undefined])),

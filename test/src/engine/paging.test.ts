@@ -12,7 +12,7 @@ import { writeTo } from '../../writes.js'
 import { blobs, openEngine, u32, values } from './open-engine.js'
 
 const INDEXES = 16
-const KEYS = 4000
+const KEYS = 2000
 
 const KINDS = [
   { keyType: 'u32', payloadKind: 'u32', unique: false },
