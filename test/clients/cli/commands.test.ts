@@ -161,6 +161,7 @@ t.test('help, for every command with an example', async (t) => {
     'restore',
     'verify',
     'doctor',
+    'cluster',
     'completion',
   ]
   t.same(commands, expected)
