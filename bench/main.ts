@@ -4,6 +4,7 @@ import { hideBin } from 'yargs/helpers'
 import type { AdapterChoice } from '../gpu/device/adapter.js'
 import { Device } from '../gpu/device/device.js'
 import { benchBulk } from './bulk.js'
+import { benchClusterLog } from './cluster-log.js'
 import { benchColdPayloads } from './cold-payloads.js'
 import { benchDevice } from './device.js'
 import { benchDoor } from './door/door.js'
@@ -137,6 +138,10 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     device.destroy()
     return benchPython(adapter, largest(20), seconds)
   },
+  'cluster-log': ({ adapter, device, seconds }) => {
+    device.destroy()
+    return benchClusterLog(adapter, seconds)
+  },
   recovery: ({ adapter, device, largest, against }) => {
     device.destroy()
     return benchRecovery({ adapter, logarithm: largest(20), against })
@@ -186,7 +191,7 @@ const options = await yargs(hideBin(process.argv))
   .option('seconds', {
     type: 'number',
     default: 2,
-    describe: 'serve, short-scans, python: length of each measurement',
+    describe: 'serve, short-scans, python, cluster-log: length of each measurement',
   })
   .option('quick', {
     type: 'boolean',
