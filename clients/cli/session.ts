@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import type { IndexDefinition } from '../../protocol/types.js'
-import type { Client, Index } from '../sdk/index.js'
+import type { Client, ConnectOptions, Index } from '../sdk/index.js'
 import { systemReason } from './system-error.js'
 
 /** Where a server listens that was started without any settings. */
@@ -33,9 +33,11 @@ export const CLIENT_OPTIONS = {
 export async function withClient<T>(
   { url, token, ca }: ServerAddress,
   work: (client: Client) => Promise<T>,
+  options: Pick<ConnectOptions, 'set'> = {},
 ): Promise<T> {
   const { WARPDEX_TOKEN, WARPDEX_CA } = process.env
-  const client = await open(addressesOf(url), token ?? WARPDEX_TOKEN, ca ?? WARPDEX_CA)
+  const secrets = { token: token ?? WARPDEX_TOKEN, ca: ca ?? WARPDEX_CA }
+  const client = await open(addressesOf(url), secrets, options)
   try {
     return await work(client)
   } finally {
@@ -62,14 +64,14 @@ export function withIndex<T>(
 
 async function open(
   urls: readonly string[],
-  token: string | undefined,
-  caFile: string | undefined,
+  { token, ca: caFile }: Pick<ServerAddress, 'token' | 'ca'>,
+  options: Pick<ConnectOptions, 'set'>,
 ): Promise<Client> {
   const ca = caFile === undefined ? undefined : readCertificates(caFile)
   // Commands that need no server do without it, and begin sooner.
   const { connect } = await import('../sdk/index.js')
   try {
-    return await connect(urls, { token, ca, reconnect: RECONNECT })
+    return await connect(urls, { token, ca, reconnect: RECONNECT, ...options })
   } catch (error) {
     if (!(error instanceof WarpdexError)) throw error
     if (error.code === 'UNAUTHORISED') throw new WarpdexError(error.code, `${error.message}; ${TOKEN_ADVICE}`)

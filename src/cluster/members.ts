@@ -9,8 +9,8 @@ const RENEWAL_MS = 2500
 const RETRY_MS = 200
 /** Nodes of a replica set at most. */
 const SLOTS = 64
-/** What NATS says where something else is there already. */
-const WRONG_SEQUENCE = 10_071
+/** What NATS says where something else is there already, or on its way. */
+const WRONG_SEQUENCE: readonly number[] = [10_071, 10_164]
 
 /** What a node says of itself. */
 export interface Announcement extends ClusterNode {
@@ -73,7 +73,7 @@ export class Members {
         try {
           await this.#bucket.create(key, this.#text(announce(set)))
         } catch (error) {
-          if (Object(error).code !== WRONG_SEQUENCE) throw error
+          if (!WRONG_SEQUENCE.includes(Object(error).code)) throw error
           if (!(await this.#holds(key))) continue
         }
         this.#key = key

@@ -38,7 +38,10 @@ export const addStatus = command({
 
 async function statusOf(node: string, address: ServerAddress): Promise<NodeStatus> {
   try {
-    const { server } = await withClient(address, (client) => client.stats({ deadline: ANSWER_MS }))
+    // With a replica set, whichever, the client stays with the node, which tells its own figures.
+    const { server } = await withClient(address, (client) => client.stats({ deadline: ANSWER_MS }), {
+      set: 0,
+    })
     const replica = server.replica as ReplicaFigures | undefined
     return replica === undefined
       ? { node, error: 'the server is no node of a cluster' }
