@@ -43,9 +43,7 @@ async function statusOf(node: string, address: ServerAddress): Promise<NodeStatu
       set: 0,
     })
     const replica = server.replica as ReplicaFigures | undefined
-    return replica === undefined
-      ? { node, error: 'the server is no node of a cluster' }
-      : { node, ...replica }
+    return replica === undefined ? { node, error: `${node} is no node of a cluster` } : { node, ...replica }
   } catch (thrown) {
     return { node, error: toWarpdexError(thrown).message }
   }
@@ -62,6 +60,6 @@ function linesOf(nodes: readonly (NodeStatus & { readonly behind?: number })[]):
   ])
   return [
     ...table(['node', 'replica set', 'role', 'owner', 'position', 'behind'], cells),
-    ...nodes.flatMap(({ node, error }) => (error === undefined ? [] : [`${node}: ${error}`])),
+    ...nodes.flatMap(({ error }) => error ?? []),
   ]
 }

@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { connect } from '../../../clients/sdk/index.js'
 import { natsLacks } from '../../src/cluster/nats-servers.js'
 import { startNodes } from '../../src/cluster/start-nodes.js'
 import { cliOf, spawnCli } from './run-cli.js'
@@ -15,8 +16,8 @@ const test = lack === undefined ? t.test : () => {}
 const cli = cliOf({})
 
 /** `warpdex cluster dev`, which ends with the test, and what it has said. */
-async function startDev(t: Test, directory: string) {
-  const flags = ['--nodes', '2', '--port', '0', '--adapter', 'software', '--directory', directory]
+async function startDev(t: Test, directory: string, nodes: number) {
+  const flags = ['--nodes', String(nodes), '--port', '0', '--adapter', 'software', '--directory', directory]
   const child = spawnCli({}, ['cluster', 'dev', ...flags])
   let said = ''
   child.stdout.setEncoding('utf8').on('data', (text) => {
@@ -42,10 +43,12 @@ async function startDev(t: Test, directory: string) {
 
 test('a cluster on one machine starts nodes again that end, and goes on with its folder', async (t) => {
   const directory = join(t.testdir(), 'cluster')
-  const first = await startDev(t, directory)
+  const first = await startDev(t, directory, 2)
   const client = cliOf({ WARPDEX_URL: first.urls })
-  t.match(await client(['create', 'numbers', '--key', 'u32', '--payload', 'u32', '--unique']), { code: 0 })
-  t.match(await client(['put', 'numbers', '1', '100']), { code: 0 })
+  const writer = await connect(first.urls.split(','))
+  const definition = { name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: true } as const
+  await (await writer.createIndex(definition)).put(1, 100)
+  await writer.close()
   // A node that follows hears of the owner, and of what it has appended, a little later.
   let known = await client(['cluster', 'status'])
   while (known.code !== 0 || / 0 +\d+$/m.test(known.out)) known = await client(['cluster', 'status'])
@@ -67,12 +70,10 @@ test('a cluster on one machine starts nodes again that end, and goes on with its
   await first.says(/node-1 is ready again/)
   t.same(await first.stop(), [0, null])
 
-  const again = await startDev(t, directory)
-  t.same(await cliOf({ WARPDEX_URL: again.urls })(['get', 'numbers', '1']), {
-    code: 0,
-    out: '1\t100\n',
-    err: '',
-  })
+  const again = await startDev(t, directory, 1)
+  const reader = await connect(again.urls)
+  t.equal(await reader.index(definition).get(1), 100)
+  await reader.close()
   t.match(await cli(['cluster', 'dev', '--port', '0', '--directory', directory]), {
     code: 2,
     err: /has \S+ open; stop it/,
@@ -103,7 +104,7 @@ t.test('what is wrong with a cluster is said', async (t) => {
   })
   t.match(await cli(['cluster', 'status', '--url', 'ws://127.0.0.1:9']), {
     code: 1,
-    out: /no answer\nws:\S+: no connection/,
+    out: /no answer\nno connection to ws:/,
   })
   t.match(await cli(['cluster']), { code: 2 })
 })
