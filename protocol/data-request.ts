@@ -170,9 +170,15 @@ export const WRITES: ReadonlySet<string> = new Set(
   DATA_OPS.filter((op) => OPERATIONS[op].options.includes('writeId')),
 )
 
+interface MayWait {
+  readonly op: string
+  readonly limit?: number | undefined
+  readonly atLeast?: unknown
+}
+
 /** Whether a request waits for changes, and tells none. */
-export function isWait({ op, limit = 0 }: Pick<DataRequest, 'op' | 'limit'>): boolean {
-  return op === 'watch' && limit === 0
+export function isWait({ op, limit = 0, atLeast }: MayWait): boolean {
+  return (op === 'watch' && limit === 0) || (op === 'position' && atLeast !== undefined)
 }
 
 /** A column of numbers, or of rows that offsets cut. */

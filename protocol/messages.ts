@@ -96,6 +96,8 @@ const PARSERS = {
   slowRequests: (r) => ({ after: r.optionalWhole('after') ?? 0 }),
   // Which nodes the server's cluster has.
   cluster: () => ({}),
+  // What the server has of the log of its replica set, once that is as much as is asked for, or some time has passed.
+  position: (r) => ({ atLeast: r.optionalWhole('atLeast') }),
   // With `again` costs are measured anew, which takes seconds.
   calibrate: (r) => ({ again: r.flag('again') }),
   // The tree is checked when it is carried out: it depends on the relations. Lists are its constants that came as columns. Instead of a tree a statement in SQL.

@@ -32,3 +32,12 @@ export interface ReplicaFigures {
   /** Position in the log up to which the node has everything. */
   readonly position: number
 }
+
+/** What a node has of the log of its replica set. */
+export interface NodePosition {
+  /** Up to which it has everything: of the owner, everything that was acknowledged. */
+  readonly position: number
+  readonly role: ReplicaRole
+  /** Milliseconds: what was acknowledged so long ago, or before, is there. Absent where the node does not know. */
+  readonly behind?: number | undefined
+}

@@ -9,7 +9,7 @@ import type { KeptRelation } from './query/keep.js'
 import type { SelectionCosts } from './query/selection-costs.js'
 import type { ColumnDefinition, RelationDefinition, RelationInfo } from './relation.js'
 import type { AppendedRows } from './relation-batch.js'
-import type { ClusterFigures } from './replica.js'
+import type { ClusterFigures, NodePosition } from './replica.js'
 import type { SlowRequest } from './slow-request.js'
 import type { IndexDefinition } from './types.js'
 
@@ -83,6 +83,7 @@ export interface ReplyFields {
     >
   }
   readonly cluster: ClusterFigures
+  readonly position: NodePosition
   readonly open: OpenedIndex
   readonly createIndex: { readonly definition: IndexDefinition; readonly created: boolean }
   readonly dropIndex: { readonly dropped: boolean }

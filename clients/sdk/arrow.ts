@@ -20,7 +20,6 @@ import {
 } from '../../protocol/column-types.js'
 import { aligned, KEY_ARRAYS, type KeyArray } from '../../protocol/columns.js'
 import { badRequest } from '../../protocol/errors.js'
-import { installCommand } from '../../protocol/optional-packages.js'
 import type { ResultColumn } from '../../protocol/query/tree.js'
 import type { ColumnDefinition, RelationDefinition } from '../../protocol/relation.js'
 import type { ColumnValues, RelationBatch } from '../../protocol/relation-batch.js'
@@ -56,6 +55,7 @@ export async function loadArrow(): Promise<Arrow> {
   try {
     return await import('apache-arrow')
   } catch (cause) {
+    const { installCommand } = await import('../../protocol/optional-packages.js')
     throw badRequest(`this needs the package apache-arrow: ${installCommand('apache-arrow')}`, { cause })
   }
 }

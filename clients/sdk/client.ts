@@ -41,6 +41,7 @@ import {
   layoutOf,
   traversalOf,
 } from './options.js'
+import type { Position } from './position.js'
 import { checkQuery, type Query } from './query/query.js'
 import { QueryResult, type Question } from './query/query-result.js'
 import { type SqlValues, sqlQuestion } from './query/sql.js'
@@ -229,6 +230,34 @@ export class Client {
   async listIndexes(options: CallOptions = {}): Promise<readonly IndexDefinition[]> {
     checkOptions(options, CALL_OPTIONS, 'listIndexes')
     return (await this.#request('listIndexes', {}, options)).indexes
+  }
+
+  /**
+   * What the nodes of a cluster have that the client is connected to: of owners, all that was acknowledged.
+   *
+   * @throws WarpdexError `BAD_REQUEST` where the server is of no cluster
+   */
+  position(options: CallOptions = {}): Promise<Position> {
+    return this.#position('position', options)
+  }
+
+  /**
+   * Waits until reads see what was acknowledged before another client's `position()` was answered: so a client with `reads: 'any'` reads what
+   * the other one has written.
+   *
+   * @throws WarpdexError as `position`; `DEADLINE_EXCEEDED` where that is later than the deadline
+   */
+  reached(at: Pick<Position, 'positions'>, options: CallOptions = {}): Promise<Position> {
+    return this.#position('reached', options, at.positions)
+  }
+
+  async #position(what: string, options: CallOptions, atLeast?: readonly number[]): Promise<Position> {
+    checkOptions(options, CALL_OPTIONS, what)
+    const connection = this.#connection
+    const bounds = connection.bounds(options)
+    return connection.during(async () =>
+      (await import('./position.js')).positionOf(connection, bounds, atLeast),
+    )
   }
 
   /** A relation by name. Nothing is sent: the first call on it says whether it exists. */

@@ -66,6 +66,8 @@ export interface Connection {
   placementFor(definition: IndexDefinition, splitAt: AnyKeys | undefined): Pick<IndexDefinition, 'placement'>
   /** The one by which requests for relations go. */
   readonly home: Connection
+  /** One to each replica set, by its number. */
+  readonly replicaSets: readonly Connection[]
   /** The one connection by which calls go that are to be carried out together, and the index as it is known there. */
   locate(calls: readonly DataCall[], index: OpenedIndex, bounds: Bounds): Promise<Located>
 

@@ -40,7 +40,7 @@ export type {
 } from '../../protocol/relation.js'
 export type { AppendedRows, ColumnValues, RelationBatch } from '../../protocol/relation-batch.js'
 export type { ColumnInput, InputValue, RelationInput, RelationValue } from '../../protocol/relation-values.js'
-export type { ClusterFigures, ClusterNode, ReplicaRole } from '../../protocol/replica.js'
+export type { ClusterFigures, ClusterNode, NodePosition, ReplicaRole } from '../../protocol/replica.js'
 export type {
   AdapterInfo,
   BackupInfo,
@@ -107,6 +107,7 @@ export type {
   ReconnectOptions,
 } from './options.js'
 export type { Blob, PayloadInput, PayloadsInput, PayloadToStore } from './payload-column.js'
+export type { Position } from './position.js'
 export {
   type Columns,
   descending,

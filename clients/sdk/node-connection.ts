@@ -165,7 +165,8 @@ export class NodeConnection implements Connection {
   ): Promise<Reply<O>> {
     const encode = (id: number) => encodeFrame({ id, op, ...fields }, sections)
     const index = !isAhead && 'index' in fields ? fields.index : undefined
-    return this.#call({ op, encode, isWait: false }, bounds, typeof index === 'string' ? index : undefined)
+    const outgoing = { op, encode, isWait: isWait({ op, ...fields }) }
+    return this.#call(outgoing, bounds, typeof index === 'string' ? index : undefined)
   }
 
   /** Where it may connect to from now on, unless none are known. */
@@ -180,6 +181,10 @@ export class NodeConnection implements Connection {
 
   get home(): this {
     return this
+  }
+
+  get replicaSets(): readonly this[] {
+    return [this]
   }
 
   async locate(_calls: readonly DataCall[], index: OpenedIndex): Promise<Located> {

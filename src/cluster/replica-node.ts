@@ -1,7 +1,10 @@
 import { decodeEntry, encodeEntry } from '../../persistence/replication/change-sets.js'
 import { badRequest, toWarpdexError, WarpdexError } from '../../protocol/errors.js'
-import type { ReplicaRole } from '../../protocol/replica.js'
+import type { NodePosition, ReplicaRole } from '../../protocol/replica.js'
 import type { Engine } from '../engine/engine.js'
+import type { Watcher } from '../engine/feed-waits.js'
+import { Freshness } from './freshness.js'
+import { PositionWaits } from './position-waits.js'
 import { ReplicaLogWriter } from './replica-log-writer.js'
 import type { ReplicatedLog } from './replicated-log.js'
 import type { ReplicaSnapshots } from './snapshots/replica-snapshots.js'
@@ -42,6 +45,8 @@ export class ReplicaNode {
   readonly #options: ReplicaOptions
   readonly #closing = new AbortController()
   readonly #running: Promise<void>
+  readonly #waits = new PositionWaits(() => this.#acknowledged)
+  readonly #freshness: Freshness
   #role: ReplicaRole = 'following'
   /** Position of the last entry of which everything is made. */
   #position: number
@@ -54,6 +59,13 @@ export class ReplicaNode {
       const { role, owner, position } = this
       return { name: options.name, role, owner, position }
     }
+    options.engine.replica.reached = (position, watcher) => this.#reached(position, watcher)
+    this.#freshness = new Freshness({
+      log: options.log,
+      position: () => this.position,
+      isOwner: () => this.isOwner,
+    })
+    void this.#freshness.run(this.#closing.signal)
     this.#running = this.#run()
   }
 
@@ -108,6 +120,7 @@ export class ReplicaNode {
   /** Makes nothing more of what others append. What it owns it goes on owning, for the writes that its engine still makes. */
   async stopFollowing(): Promise<void> {
     this.#closing.abort()
+    this.#waits.end()
     await this.settled()
     if (this.#role !== 'owner') await this.#running
   }
@@ -204,6 +217,18 @@ export class ReplicaNode {
       await engine.replica.take(changes, name, { entry: position, set, sets: sets.length })
     }
     this.#position = position
+  }
+
+  /** Position at which another node has all that this one has acknowledged: what the owner has of an entry, others have with the whole of it. */
+  get #acknowledged(): number {
+    const { entry = 0 } = this.#options.engine.replica.note?.position ?? {}
+    return this.isOwner ? Math.max(this.position, entry) : this.position
+  }
+
+  /** Waits for a position, for some time. @returns what the node has by then */
+  async #reached(position: number, watcher: Watcher): Promise<NodePosition> {
+    if (!this.#closing.signal.aborted) await this.#waits.wait(position, watcher)
+    return { position: this.#acknowledged, role: this.#role, behind: this.#freshness.behind }
   }
 
   async #pause(): Promise<void> {

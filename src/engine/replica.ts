@@ -6,7 +6,8 @@ import {
 } from '../../persistence/disk/dictionary.js'
 import type { ChangeSet, ReplicaLog, SetPosition } from '../../persistence/replication/change-sets.js'
 import type { ReplicaNote, Store } from '../../persistence/store.js'
-import type { ClusterFigures, ReplicaFigures } from '../../protocol/replica.js'
+import type { ClusterFigures, NodePosition, ReplicaFigures } from '../../protocol/replica.js'
+import type { Watcher } from './feed-waits.js'
 import type { Index } from './named-index.js'
 import type { Relation } from './named-relation.js'
 import type { Registry } from './registry.js'
@@ -38,6 +39,8 @@ export class Replica {
   readonly #host: ReplicaHost
   /** What its node does; undefined where there is none. */
   figures: (() => ReplicaFigures) | undefined
+  /** Waits, for some time, until its node has everything up to a position in the log, and says what it has. */
+  reached: ((position: number, watcher: Watcher) => Promise<NodePosition>) | undefined
   /** The cluster of its node, as it is known there. */
   cluster: (() => ClusterFigures) | undefined
 

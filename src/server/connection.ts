@@ -163,7 +163,7 @@ export class Connection implements MessageHandler<Incoming> {
         throw badRequest('a text message came; frames are binary messages')
       }
       message.request = readRequest(message.frame)
-      message.isWait = 'handle' in message.request && isWait(message.request)
+      message.isWait = isWait(message.request)
       message.expectation = this.#parts.backpressure.replySizes.expect(message.request)
     } catch (thrown) {
       message.fault = thrown

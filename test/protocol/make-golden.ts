@@ -49,6 +49,8 @@ const controlRequests: Record<string, GoldenMessage> = {
     protocol: 1,
     client: 'golden',
   }),
+  cluster: control({ id: 5, op: 'cluster' }),
+  position: control({ id: 20, op: 'position', atLeast: 12 }),
   open: control({ id: 1, op: 'open', index: 'cities' }),
   createIndex: control({ id: 127, ...CREATE }),
   'createIndex with everything': control({
@@ -251,6 +253,14 @@ const replies: Record<string, GoldenMessage> = {
       payloadBytes: 1_048_576,
     },
   }),
+  cluster: control({
+    ...{ id: 5, ok: true, name: 'main', set: 0, sets: 2 },
+    nodes: [
+      { set: 0, url: 'ws://a:7070', role: 'owner', position: 12 },
+      { set: 1, url: 'ws://b:7070', role: 'following', position: 9 },
+    ],
+  }),
+  position: control({ id: 20, ok: true, position: 12, role: 'following', behind: 180 }),
   open: control({ id: 1, ok: true, ...DEFINITION, handle: 3, generation: 1 }),
   createIndex: control({ id: 127, ok: true, definition: DEFINITION, created: true }),
   'an error': control({

@@ -28,6 +28,7 @@ t.test('every operation in its shortest form, with its defaults', async (t) => {
   t.match(parse({ op: 'backup', name: 'monday' }), { name: 'monday' })
   t.match(parse({ op: 'slowRequests' }), { after: 0 })
   t.match(parse({ op: 'cluster' }), { op: 'cluster' })
+  t.match(parse({ op: 'position' }), { atLeast: undefined })
   t.match(parse({ op: 'calibrate' }), { again: false })
   t.match(parse({ op: 'cancel', target: 4 }), { target: 4 })
   t.match(parse({ op: 'createRelation', relation: 'r', columns: [{ name: 'c', type: 'u32' }] }), {
@@ -55,7 +56,7 @@ t.test('every operation in its shortest form, with its defaults', async (t) => {
   t.match(parse({ op: 'closeVersion', version: 3 }), { version: 3 })
   t.match(parse({ op: 'batch' }), { writeId: undefined, parts: { length: 0 } })
   t.match(parse({ op: 'changeRows', relation: 'r', where: {} }), { set: undefined, lists: { length: 0 } })
-  t.equal(CONTROL_OPS.length, 27)
+  t.equal(CONTROL_OPS.length, 28)
 })
 
 t.test('a layout is read in its one form', async (t) => {

@@ -83,6 +83,10 @@ export class ClusterConnection implements Connection {
     return this.#directory.server
   }
 
+  get replicaSets(): readonly NodeConnection[] {
+    return this.#sets
+  }
+
   get home(): NodeConnection {
     return this.#sets[0]!
   }

@@ -26,6 +26,12 @@ const HANDLERS: ControlHandlers<EngineOp> = {
     if (replica.cluster !== undefined) return { fields: replica.cluster() }
     throw badRequest('the server is of no cluster')
   },
+  position: async ({ replica }, { atLeast = 0 }, { call }) => {
+    if (replica.reached === undefined) throw badRequest('the server is of no cluster')
+    const fields = await replica.reached(atLeast, call)
+    if (call.cancelled) throw new WarpdexError('CANCELLED', 'nobody waits for the position any more')
+    return { fields }
+  },
   open: async (engine, { index }) => ({ fields: await engine.openedByName(index) }),
   createIndex: async (engine, { id: _id, op: _op, index: name, ifNotExists, ...layout }) => {
     const definition = { name, ...layout }
