@@ -74,7 +74,7 @@ export class ObjectPlace implements SnapshotPlace {
     try {
       const chunk = Buffer.allocUnsafe(OBJECT_BYTES)
       for (let part = 0; ; part++) {
-        // From where it is in the file.
+        // Goes on where the last read ended.
         const { bytesRead } = await file.read(chunk)
         if (bytesRead === 0) return
         await this.#storage.put(`${name}/${part}`, chunk.subarray(0, bytesRead))

@@ -17,9 +17,7 @@ interface SnapshotsOptions {
   readonly logBytes?: number
 }
 
-/**
- * Takes the snapshots of a replica set that its node owns. What the older of the two newest has is removed from the log.
- */
+/** Takes the snapshots of a replica set that its node owns. What the older of the two newest has is removed from the log. */
 export class ReplicaSnapshots {
   readonly #options: SnapshotsOptions
   #bytes = 0
