@@ -20,11 +20,12 @@ import {
   NUMBER,
   TEXT,
 } from './call-options.js'
+import type { SplitProgress } from './cluster/split-index.js'
 import type { Connection } from './connection.js'
 import type { ImportFileOptions } from './files/import-file.js'
 import { IndexCalls } from './index-calls.js'
 import type { IndexTypes } from './index-types.js'
-import type { AnyKeys } from './keys.js'
+import type { AnyKeys, Keys } from './keys.js'
 import { NodeConnection } from './node-connection.js'
 import {
   type ConnectOptions,
@@ -98,6 +99,12 @@ export interface CloseOptions {
   readonly now?: boolean | undefined
 }
 
+export interface SplitOptions {
+  /** Told of what is done: of entries that were copied, then of changes that were made meanwhile. */
+  readonly onProgress?: ((progress: SplitProgress) => void) | undefined
+}
+
+const SPLIT_OPTIONS: Kinds<SplitOptions> = { onProgress: CALLBACK }
 const CLOSE_OPTIONS: Kinds<CloseOptions> = { now: FLAG }
 /** Also what `listRelations` tells beside the definition. */
 const RELATION_FIELDS: Kinds<RelationInfo> = {
@@ -225,6 +232,27 @@ export class Client {
     checkName(other, 'swapIndexes', 'an index')
     checkOptions(options, CALL_OPTIONS, 'swapIndexes')
     await this.#request('swapIndexes', { index: one, with: other }, options, {}, [one, other])
+  }
+
+  /**
+   * Has an index of a cluster begin the parts of its replica sets with other keys, while it is used: copies it, makes what changes meanwhile there,
+   * and gives the copy its name. Calls wait for the last of it. Scans, snapshots and feeds of the index fail with `INDEX_CHANGED`, and are to begin anew.
+   *
+   * @param splitAt as of `createIndex`
+   * @returns how many entries it had
+   * @throws WarpdexError `BAD_REQUEST` without several replica sets; `POSITION_GONE` where the servers' `--feed-bytes` are fewer than is written meanwhile,
+   * then the index stays as it was
+   */
+  async splitIndex<K extends KeyType>(
+    name: string,
+    splitAt: Keys<K>,
+    options: SplitOptions = {},
+  ): Promise<number> {
+    checkName(name, 'splitIndex', 'an index')
+    checkOptions(options, SPLIT_OPTIONS, 'splitIndex')
+    const { splitIndex } = await import('./cluster/split-index.js')
+    // Which keys they are is the type's business.
+    return splitIndex(this.#connection, name, splitAt as AnyKeys, options.onProgress)
   }
 
   async listIndexes(options: CallOptions = {}): Promise<readonly IndexDefinition[]> {

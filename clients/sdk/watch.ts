@@ -1,12 +1,12 @@
 import { exclusionsIn } from '../../protocol/changes.js'
-import { aligned, columnFrom } from '../../protocol/columns.js'
+import { aligned, type Column, columnFrom } from '../../protocol/columns.js'
 import { numberIn } from '../../protocol/data-frame.js'
 import type { ColumnName, IndexHandle } from '../../protocol/data-request.js'
 import { badRequest, type ErrorCode, WarpdexError } from '../../protocol/errors.js'
 import { shown } from '../../protocol/shown.js'
 import { type KeyType, keyWidth, type PayloadKind, WriteOp } from '../../protocol/types.js'
 import { type Bounds, CALL_OPTIONS, type CallOptions, type Kinds, withinBounds } from './call-options.js'
-import type { DataCall } from './data-call.js'
+import type { CallColumns, DataCall } from './data-call.js'
 import type { IndexCalls, KnownIndex } from './index-calls.js'
 import type { Key } from './keys.js'
 import { eachEntry, type Part, type Reply, readGroups, readKeys, readPayloads } from './reply.js'
@@ -56,17 +56,22 @@ interface BatchColumns<K extends KeyType, P extends PayloadKind> {
   readonly payloads: Payloads<P> | undefined
   readonly expireAt: BigUint64Array | undefined
   readonly range: DeletedRange<K> | undefined
+  /** Its ends as they travel, which may be no keys. */
+  readonly ends: CallColumns | undefined
 }
 
 /** The changes that became durable together, in their order. */
 export class ChangeBatch<K extends KeyType, P extends PayloadKind> implements Iterable<Change<K, P>> {
   /** From which a feed goes on behind this batch, also much later. */
   readonly position: string
+  /** @internal Ends of the range that it has deleted, as they travel. */
+  readonly ends: CallColumns | undefined
   readonly length: number
   readonly #columns: BatchColumns<K, P>
 
   constructor(position: string, columns: BatchColumns<K, P>) {
     this.position = position
+    this.ends = columns.ends
     this.length = columns.range === undefined ? columns.keys.length : 1
     this.#columns = columns
   }
@@ -105,12 +110,13 @@ interface Place {
 }
 
 /**
- * The batches of changes of an index, for as long as they are asked for. After a lost connection it goes on where it was.
+ * The batches of changes of an index, for as long as they are asked for, or until there is none at the moment. After a lost connection it goes on where it was.
  * @throws WarpdexError `POSITION_GONE`, `INDEX_CHANGED` or `UNKNOWN_INDEX` where the index is not the one that the feed is of
  */
 export async function* watchChanges<K extends KeyType, P extends PayloadKind>(
   calls: IndexCalls,
   { from, signal }: WatchOptions,
+  untilNow = false,
 ): AsyncGenerator<ChangeBatch<K, P>, void, undefined> {
   const stop = new AbortController()
   const abort = () => stop.abort()
@@ -128,6 +134,7 @@ export async function* watchChanges<K extends KeyType, P extends PayloadKind>(
       const { count } = part.asked
       place = { known, asks: { position: after + count } }
       if (count > 0) yield* batchesIn<K, P>(part, after, known)
+      else if (untilNow) return
       else await feed.ask(place, 0)
     }
   } finally {
@@ -221,24 +228,26 @@ function* batchesIn<K extends KeyType, P extends PayloadKind>(
       expireAt: expireAt?.subarray(first, end),
       range: exclusions && {
         ...exclusions,
-        from: endIn<K>(part, 'from', known),
-        to: endIn<K>(part, 'to', known),
+        from: keyIn<K>(part, 'from', known),
+        to: keyIn<K>(part, 'to', known),
       },
+      ends: exclusions && { from: endIn(part, 'from', known), to: endIn(part, 'to', known) },
     })
   }
 }
 
 /** An end of the range that a batch has deleted. */
-function endIn<K extends KeyType>(
-  { reply }: Part,
-  name: ColumnName,
-  { keyType }: KnownIndex,
-): Key<K> | undefined {
+function endIn({ reply }: Part, name: ColumnName, { keyType }: KnownIndex): Column | undefined {
   const column = reply.columns[name]
   if (column === undefined) return undefined
   const offsets = column.offsets && aligned(column.offsets, Uint32Array)
+  return columnFrom(column.bytes, keyWidth(keyType), offsets)
+}
+
+function keyIn<K extends KeyType>(part: Part, name: ColumnName, known: KnownIndex): Key<K> | undefined {
+  const end = endIn(part, name, known)
   // As in `ChangeBatch`.
-  return keyVector(keyType, columnFrom(column.bytes, keyWidth(keyType), offsets)).at(0) as Key<K>
+  return end && (keyVector(known.keyType, end).at(0) as Key<K>)
 }
 
 function positionText({ handle, generation }: IndexHandle, position: number): string {

@@ -9,7 +9,7 @@ import type { IndexDefinition } from '../../../protocol/types.js'
 import { afterThis, type Bounds, type CallOptions, withinBounds } from '../call-options.js'
 import { type Connection, closedByUser, type Located, takeVersion } from '../connection.js'
 import type { DataCall } from '../data-call.js'
-import { IndexCalls, type KnownIndex } from '../index-calls.js'
+import { IndexCalls, isSame, type KnownIndex } from '../index-calls.js'
 import { IndexOrder } from '../index-order.js'
 import { type AnyKeys, keyColumn } from '../keys.js'
 import { NodeConnection } from '../node-connection.js'
@@ -23,6 +23,17 @@ const CONNECT_TIMEOUT_MS = 10_000
 const RETRY_MS = 200
 /** How long the nodes are asked for before the last known ones are tried. */
 const FIND_MS = 2000
+const CHANGED: readonly string[] = ['INDEX_CHANGED', 'UNKNOWN_INDEX']
+/** What is made key by key, so that a part of it can be made again by itself. */
+const BY_KEYS: ReadonlySet<DataOp> = new Set([
+  'get',
+  'getAll',
+  'count',
+  'getNext',
+  'insert',
+  'delete',
+  'write',
+])
 /** Writes that a load is behind, by the write id of its last part: of each replica set the last one. */
 type LoadChains = Map<number, ReadonlyMap<number, number>>
 
@@ -35,7 +46,8 @@ export class ClusterConnection implements Connection {
   readonly order = new IndexOrder()
   readonly onClosing = new Set<() => void>()
   readonly #directory: NodeConnection
-  readonly #sets: readonly NodeConnection[]
+  /** A connection to each replica set. */
+  readonly sets: readonly NodeConnection[]
   /** Of each replica set, by the names of indexes. */
   readonly #calls: readonly Map<string, IndexCalls>[]
   readonly #placements = new WeakMap<OpenedIndex, Placement>()
@@ -68,7 +80,7 @@ export class ClusterConnection implements Connection {
 
   private constructor(directory: NodeConnection, sets: readonly NodeConnection[]) {
     this.#directory = directory
-    this.#sets = sets
+    this.sets = sets
     this.#calls = sets.map(() => new Map())
     const ends = [directory, ...sets].map(async (connection) => {
       const reason = await connection.closed
@@ -84,11 +96,11 @@ export class ClusterConnection implements Connection {
   }
 
   get replicaSets(): readonly NodeConnection[] {
-    return this.#sets
+    return this.sets
   }
 
   get home(): NodeConnection {
-    return this.#sets[0]!
+    return this.sets[0]!
   }
 
   newWriteId(): number {
@@ -100,7 +112,7 @@ export class ClusterConnection implements Connection {
   }
 
   async closeVersion(version: number): Promise<void> {
-    await Promise.all(this.#sets.map((connection) => connection.closeVersion(version)))
+    await Promise.all(this.sets.map((connection) => connection.closeVersion(version)))
   }
 
   bounds(options: CallOptions, isUnderWay = false): Bounds {
@@ -128,9 +140,9 @@ export class ClusterConnection implements Connection {
     const index = !isAhead && 'index' in fields ? fields.index : undefined
     const name = typeof index === 'string' ? index : undefined
     const send = (set: number, op: ControlOp, fields: object) =>
-      this.#sets[set]!.request(op, fields, sections, bounds, true)
+      this.sets[set]!.request(op, fields, sections, bounds, true)
     // What is answered is what was asked for.
-    return this.#inTurn(name, bounds, () => control(op, fields, this.#sets.length, send) as Promise<Reply<O>>)
+    return this.#inTurn(name, bounds, () => control(op, fields, this.sets.length, send) as Promise<Reply<O>>)
   }
 
   requestData<O extends DataOp>(
@@ -142,7 +154,7 @@ export class ClusterConnection implements Connection {
   ): Promise<Reply<O>> {
     return this.#inTurn(isAhead ? undefined : index.name, bounds, async () => {
       try {
-        return (await this.#spread(call, index, bounds)) as Reply<O>
+        return (await this.#spread(call, index, bounds, onError)) as Reply<O>
       } catch (error) {
         onError(error)
         throw error
@@ -155,7 +167,7 @@ export class ClusterConnection implements Connection {
     splitAt: AnyKeys | undefined,
   ): Pick<IndexDefinition, 'placement'> {
     const { name, keyType } = definition
-    const sets = this.#sets.length
+    const sets = this.sets.length
     const starts = keyColumn(splitAt ?? [], definition, true)
     return { placement: placementBy(starts, keyType, hashOf(name) % sets, sets) }
   }
@@ -172,14 +184,14 @@ export class ClusterConnection implements Connection {
     const [range = 0] = ranges
     const set = placement.sets[range]!
     const known = await this.#known(this.#callsOf(set, index.name), index, bounds)
-    return { connection: this.#sets[set]!, index: known }
+    return { connection: this.sets[set]!, index: known }
   }
 
   async close(now: boolean): Promise<void> {
     this.#isClosing = true
     for (const end of this.onClosing) end()
     if (!now) await this.#idle()
-    await Promise.all([this.#directory, ...this.#sets].map((connection) => connection.close(now)))
+    await Promise.all([this.#directory, ...this.sets].map((connection) => connection.close(now)))
   }
 
   async #idle(): Promise<void> {
@@ -203,13 +215,25 @@ export class ClusterConnection implements Connection {
     return this.during(inTurn)
   }
 
-  async #spread(call: DataCall, index: OpenedIndex, bounds: Bounds): Promise<Reply> {
+  /** @param onChanged told where the index is another one now, by which calls go that may */
+  async #spread(
+    whole: DataCall,
+    index: OpenedIndex,
+    bounds: Bounds,
+    onChanged: (error: unknown) => void,
+  ): Promise<Reply> {
+    // A replica set may have done a part of an earlier attempt, in what the index was then.
+    const isWrite = whole.writeId !== undefined && whole.op !== 'load'
+    const call = isWrite ? { ...whole, writeId: this.newWriteId() } : whole
     const placement = this.#placementOf(index)
     const asked = new Map<number, Promise<Reply>>()
     const chain = call.op === 'load' ? this.#chainOf(call) : undefined
     const ask = (range: number, part: DataCall) => {
       const set = placement.sets[range]!
-      const answer = this.#ask(set, chain?.(set, part) ?? part, index, bounds)
+      const own = chain?.(set, part) ?? part
+      const answer = this.#ask(set, own, index, bounds).catch((error: unknown) =>
+        this.#askAnew(error, own, index, bounds, onChanged),
+      )
       asked.set(set, answer)
       return answer
     }
@@ -231,7 +255,7 @@ export class ClusterConnection implements Connection {
     bounds: Bounds,
   ): Promise<Reply> {
     const { version = 0 } = call
-    const opening = this.#sets.map((connection) =>
+    const opening = this.sets.map((connection) =>
       connection.request('openVersion', { version }, {}, bounds, true),
     )
     await Promise.all(opening)
@@ -254,6 +278,25 @@ export class ClusterConnection implements Connection {
     return isKnown ? go(known) : this.#known(calls, index, bounds).then(go)
   }
 
+  /** Makes what has not been done by what the index is now, where it has been split at other keys. */
+  async #askAnew(
+    error: unknown,
+    call: DataCall,
+    index: OpenedIndex,
+    bounds: Bounds,
+    onChanged: (error: unknown) => void,
+  ): Promise<Reply> {
+    const { op, version, columns } = call
+    const isChanged = error instanceof WarpdexError && CHANGED.includes(error.code)
+    const isOfOne = version !== undefined || columns.tokens !== undefined || columns.sequences !== undefined
+    if (!isChanged || isOfOne || !BY_KEYS.has(op)) throw error
+    const { fields: now } = await this.request('open', { index: index.name }, {}, bounds, true)
+    if (isSame(now, index) || now.keyType !== index.keyType || now.payloadKind !== index.payloadKind)
+      throw error
+    onChanged(error)
+    return this.#spread(call, now, bounds, onChanged)
+  }
+
   /** What a replica set knows of an index. @throws WarpdexError `INDEX_CHANGED` where it is another one there */
   async #known(calls: IndexCalls, index: OpenedIndex, bounds: Bounds): Promise<KnownIndex> {
     const known = await calls.definition.get(bounds)
@@ -265,7 +308,7 @@ export class ClusterConnection implements Connection {
 
   #callsOf(set: number, name: string): IndexCalls {
     const known = this.#calls[set]!
-    const calls = known.get(name) ?? new IndexCalls(this.#sets[set]!, name)
+    const calls = known.get(name) ?? new IndexCalls(this.sets[set]!, name)
     known.set(name, calls)
     return calls
   }

@@ -27,6 +27,8 @@ export async function control(op: ControlOp, fields: object, sets: number, send:
       await Promise.all(used.map((set) => send(set, op, { ...fields, ifNotExists: true })))
       return send(0, op, fields)
     }
+    case 'open':
+      return open((fields as { readonly index: string }).index, send)
     case 'dropIndex':
       await Promise.all(others.map((set) => send(set, op, { ...fields, ifExists: true })))
       return send(0, op, fields)
@@ -45,6 +47,34 @@ export async function control(op: ControlOp, fields: object, sets: number, send:
       return joined(op, await Promise.all([0, ...others].map((set) => orNothing(set, send(set, op, fields)))))
     default:
       return send(0, op, fields)
+  }
+}
+
+/**
+ * Waits for an index that is being split at other keys, which has no name for the moment in which the last changes are taken over. Its former self
+ * has this one.
+ */
+export function formerName(index: string): string {
+  return `${index} ~former`
+}
+
+const MOST_PAUSE_MS = 30_000
+const RETRY_MS = 50
+
+async function open(index: string, send: Send): Promise<Reply> {
+  for (const until = performance.now() + MOST_PAUSE_MS; ; ) {
+    try {
+      return await send(0, 'open', { index })
+    } catch (error) {
+      const isMissing = error instanceof WarpdexError && error.code === 'UNKNOWN_INDEX'
+      if (!isMissing || performance.now() > until) throw error
+      const isSplit = await send(0, 'open', { index: formerName(index) }).then(
+        () => true,
+        () => false,
+      )
+      if (!isSplit) throw error
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+    }
   }
 }
 

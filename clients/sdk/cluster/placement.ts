@@ -9,6 +9,14 @@ import {
   SEQUENCE_BYTES,
 } from '../../../protocol/types.js'
 
+/** A range of keys as it travels. */
+export interface Ends {
+  readonly from?: Column | undefined
+  readonly to?: Column | undefined
+  readonly fromExclusive?: boolean | undefined
+  readonly toExclusive?: boolean | undefined
+}
+
 /** Where an index without one is, as relations are. */
 const ON_FIRST: readonly PlacedRange[] = [{ set: 0 }]
 
@@ -47,6 +55,25 @@ export class Placement {
       ranges[i] = low
     }
     return ranges
+  }
+
+  /**
+   * The part of a range of keys that is in one of the ranges here; undefined where there is none.
+   * @param ends of one range of keys, and whether they belong to it
+   */
+  clip(number: number, ends: Ends): Ends | undefined {
+    const { from, to } = ends
+    const first = from === undefined ? -1 : this.rangesOf(from)[0]!
+    const last = to === undefined ? this.sets.length : this.rangesOf(to)[0]!
+    if (first > number || last < number) return undefined
+    const [start, end] = [this.#starts[number - 1], this.#starts[number]]
+    return {
+      ...ends,
+      ...(first < number &&
+        start !== undefined && { from: columnOfKeys([start], this.#keyType), fromExclusive: false }),
+      ...(last > number &&
+        end !== undefined && { to: columnOfKeys([end], this.#keyType), toExclusive: true }),
+    }
   }
 
   /** The number of the range that each token of a scan is in. */

@@ -125,6 +125,8 @@ test('commands work on a cluster as on one server', async (t) => {
     code: 1,
     out: '12\tKitezh\n-7\tYs\n1\t(not found)\n',
   })
+  t.match(await cli(['cluster', 'split', 'towns', '12']), { code: 0, out: 'split, with 3 entries\n' })
+  t.match(await cli(['list']), { out: /on replica sets \d, \d\n/ })
   t.match(await cli(['entries', 'towns', '--reverse']), { out: '12\tKitezh\n0\tVineta\n-7\tYs\n' })
   t.match(await cli(['create', 'bad', '--key', 'u32', '--payload', 'u32', '--split-at', 'x']), {
     code: 2,

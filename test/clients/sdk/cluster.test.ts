@@ -258,3 +258,71 @@ t.test(
     )
   },
 )
+
+t.test('an index is split at other keys while it is used', { skip: lack ?? false }, async (t) => {
+  const nodes = await startNodes(t, 3, 3)
+  const client = await connect(nodes[0]!.url)
+  t.teardown(() => client.close())
+  const definition = { name: 'a', keyType: 'u32', payloadKind: 'text', unique: true } as const
+  const index = await client.createIndex(definition)
+  const random = new Random(seed)
+  const model = new Map<number, string>()
+  const keys = Array.from({ length: 3000 }, (_, i) => i)
+  await index.putMany(keys, keys.map(String))
+  for (const key of keys) model.set(key, String(key))
+
+  let isOver = false
+  let calls = 0
+  const using = (async () => {
+    for (; !isOver; calls++) {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+      const own = Array.from({ length: 20 }, () => random.below(4000))
+      const unique = [...new Set(own)]
+      await index.putMany(
+        unique,
+        unique.map((key) => `${key}, ${calls}`),
+      )
+      for (const key of unique) model.set(key, `${key}, ${calls}`)
+      const [gone = 0] = unique
+      t.equal(await index.delete(gone), true)
+      model.delete(gone)
+      if (calls % 50 === 7) {
+        const from = random.below(4000)
+        await index.deleteRange({ from, to: from + 20 })
+        for (let key = from; key <= from + 20; key++) model.delete(key)
+      }
+      const read = await index.getMany(unique)
+      t.same(
+        [...unique.keys()].map((i) => read.payload(i)),
+        unique.map((key) => model.get(key)),
+      )
+    }
+  })()
+  const placement = async () =>
+    (await client.listIndexes()).map(({ name, placement }) => [name, placement?.length])
+  await client.splitIndex('a', [1000, 2000])
+  t.same(await placement(), [['a', 3]])
+  await t.rejects(
+    client.splitIndex('a', [5], {
+      onProgress: () => {
+        throw new Error('enough')
+      },
+    }),
+    { message: /enough/ },
+  )
+  t.same(await placement(), [['a', 3]], 'nothing is left of what failed')
+  await client.splitIndex('a', [1500])
+  t.same(await placement(), [['a', 2]])
+  const before = calls
+  while (calls < before + 5) await new Promise((resolve) => setTimeout(resolve, 10))
+  isOver = true
+  await using
+  const sorted = [...model].sort(([one], [other]) => one - other)
+  t.same(
+    await gather(index.entries()),
+    sorted.map(([key, payload]) => ({ key, payload })),
+  )
+  t.comment(`${calls} rounds`)
+  await t.rejects(client.splitIndex('a', [3, 2]), { code: 'BAD_REQUEST', message: /ascending/ })
+  await t.rejects(client.splitIndex('none', [3]), { code: 'UNKNOWN_INDEX' })
+})
