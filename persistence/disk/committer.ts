@@ -26,7 +26,11 @@ interface WaitingCommit {
 export type Share = (changes: readonly Change[]) => Promise<Change>
 
 const refuseToShare: Share = async () => {
-  throw new WarpdexError('NOT_OWNER', 'this node takes no writes: another one does, or none for the moment')
+  throw notShared()
+}
+
+function notShared(): WarpdexError {
+  return new WarpdexError('NOT_OWNER', 'this node takes no writes: another one does, or none for the moment')
 }
 
 export function valueBytes(changes: readonly Change[]): number {
@@ -55,8 +59,9 @@ export class Committer {
   #closed = false
   /** Why nothing is accepted, and until when, by `performance.now()`. */
   #refusal: { readonly error: WarpdexError; readonly until: number } | undefined
-  /** Takes back what was kept in memory for commits that failed. */
+  /** Takes back what was kept in memory for commits that failed. Called while no others are under way. */
   onFailure: () => void = () => {}
+  #isToTakeBack = false
   /** Undefined where the store is no replica. */
   #share: Share | undefined
   /** Changes entered by it could not be made: so none of those behind them may be. */
@@ -71,9 +76,16 @@ export class Committer {
     this.#room = new FileRoom(root, directory)
   }
 
-  /** @throws WarpdexError what `commit` would throw at once; to be called before anything is kept in memory for it */
+  /** @throws WarpdexError what `commit` would throw at once */
   requireOpen(): void {
     if (this.#refusal !== undefined && performance.now() < this.#refusal.until) throw this.#refusal.error
+  }
+
+  /** @throws WarpdexError what `commitShared` would throw at once; to be called before anything is kept in memory for it */
+  requireShared(): void {
+    this.requireOpen()
+    // What was kept for it would lie behind that of others which are under way, and could not be taken back before these are done.
+    if (this.#share === refuseToShare) throw notShared()
   }
 
   /**
@@ -110,6 +122,7 @@ export class Committer {
       await shared
     } finally {
       this.#underWay.delete(shared)
+      this.#takeBack()
     }
   }
 
@@ -125,19 +138,28 @@ export class Committer {
     } catch (thrown) {
       const error = toWarpdexError(thrown)
       if (isShared) this.#behind = share
-      if (this.#share === share) {
-        this.#share = refuseToShare
-        this.#onShareFailure(error)
-      }
-      // What is being synced is in memory as it will be on disk.
-      await this.#running
-      this.onFailure()
+      this.#refuseShare(share, error)
       if (!isShared) throw error
       const fate = 'it is in the log of the replica set, and takes effect by that'
       throw new WarpdexError('INTERNAL', `the write could not be stored here: ${error.message}; ${fate}`, {
         cause: thrown,
       })
     }
+  }
+
+  /** A change of a replica set failed: others may build on it. */
+  #refuseShare(share: Share, error: WarpdexError): void {
+    this.#isToTakeBack = true
+    if (this.#share !== share) return
+    this.#share = refuseToShare
+    this.#onShareFailure(error)
+  }
+
+  /** Takes back what failed, once all that it may be mixed with is done: what is on its way to the log of the replica set may still come to be there. */
+  #takeBack(): void {
+    if (!this.#isToTakeBack || this.#underWay.size > 0) return
+    this.#isToTakeBack = false
+    this.onFailure()
   }
 
   /**
@@ -152,7 +174,7 @@ export class Committer {
   /** Shares no more changes. Resolves when none are under way. */
   async stopSharing(): Promise<void> {
     this.#share = refuseToShare
-    await Promise.allSettled(this.#underWay)
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
   }
 
   /** Removes all keys of an index, in as many transactions as that takes. */
@@ -202,7 +224,13 @@ export class Committer {
     if (this.#refusal?.until !== Number.POSITIVE_INFINITY) this.#refusal = { error, until }
     const failed = [...group, ...this.#waiting]
     this.#waiting = []
-    this.onFailure()
+    const share = this.#share
+    if (share !== undefined && this.#underWay.size > 0) {
+      this.#behind = share
+      this.#refuseShare(share, error)
+    }
+    this.#isToTakeBack = true
+    this.#takeBack()
     for (const { reject } of failed) reject(error)
   }
 

@@ -188,7 +188,7 @@ export class WriteLog {
   /** What is to be stored of a record. Changes nothing. */
   #stage({ index, record }: RecordOf): StagedRecord {
     const positions = this.#of(index)
-    this.#committer.requireOpen()
+    this.#committer.requireShared()
     const { outcomes = [] } = record
     outcomes.forEach(checkOutcome)
     const position = positions.reserved + 1

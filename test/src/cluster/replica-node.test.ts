@@ -239,6 +239,47 @@ t.test('the owner changes while clients write', async (t) => {
   t.ok([...outcomes.values()].includes('acknowledged'))
 })
 
+t.test('a write that was on its way when its owner lost the replica set is not written over', async (t) => {
+  const set = new ReplicaSet(t)
+  t.testdir({})
+  const face = set.log.face()
+  let onSent: (() => void) | undefined
+  let way: Promise<void> | undefined
+  const append = async (entry: Uint8Array, expected: number) => {
+    onSent?.()
+    await way
+    return face.append(entry, expected)
+  }
+  await set.start('a', { ...face, append })
+  await set.start('b')
+  const owner = await set.give('a')
+  await owner.createIndex(NUMBERS)
+  const insert = (key: number) => {
+    const write = { ops: WriteOp.insert, keys: column([key]), payloads: column([key]) }
+    return owner.index('numbers').write(write, { client: 'test', number: key })
+  }
+  let arrive = () => {}
+  way = new Promise((resolve) => {
+    arrive = resolve
+  })
+  const sent = new Promise<void>((resolve) => {
+    onSent = resolve
+  })
+  const first = insert(1)
+  await sent
+  const second = insert(2)
+  set.ownership.give(undefined)
+  await t.rejects(second, { code: 'NOT_OWNER' }, 'what waits is refused at once')
+  way = undefined
+  arrive()
+  await first
+  await set.give('a')
+  await insert(3)
+  await insert(1)
+  t.same(await keysOf(owner), new Set([1, 3]))
+  await set.check(t, 'all nodes have the same')
+})
+
 t.test(
   'an append of which nobody knows what became is there once, and a write that is sent again gets its answer',
   async (t) => {
