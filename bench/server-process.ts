@@ -56,6 +56,20 @@ export class ServerProcess {
     await this.#end('SIGKILL')
   }
 
+  /** Has it stand still. */
+  pause(): void {
+    this.#child.kill('SIGSTOP')
+  }
+
+  /** Has it go on after it stood still. */
+  resume(): void {
+    this.#child.kill('SIGCONT')
+  }
+
+  get hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null
+  }
+
   /** Bytes of memory that it has in use, as Linux tells; the store's file is mapped, and counts where it was read. */
   get residentBytes(): number {
     return this.#status('VmRSS')
@@ -84,7 +98,7 @@ export class ServerProcess {
   }
 
   async #end(signal: NodeJS.Signals): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
+    if (this.hasEnded) return
     this.#child.kill(signal)
     await once(this.#child, 'exit')
   }

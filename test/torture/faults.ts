@@ -4,6 +4,8 @@ import { Device } from '../../gpu/device/device.js'
 import { Engine } from '../../src/engine/index.js'
 import { modelStructures } from '../model-structure.js'
 import type { Random } from '../random.js'
+import { natsLacks } from '../src/cluster/nats-servers.js'
+import { tortureCluster } from './cluster/cluster.js'
 import { Damaging } from './damage.js'
 import { loseDevices } from './device-loss.js'
 import { Killing, type KillOptions } from './kill.js'
@@ -15,6 +17,8 @@ export interface FaultContext {
   readonly random: Random
   /** An empty folder of its own. */
   readonly directory: string
+  /** Told of what has been done so far. */
+  readonly onProgress: (line: string) => void
 }
 
 /** One kind of fault. */
@@ -33,6 +37,8 @@ const KILLS = { model: 200, device: 15 } as const
 const DAMAGES = 300
 const LOSSES = 5
 const RESTARTS = 20
+/** Of a cluster, some ten seconds each. */
+const ROUNDS = 20
 
 export const FAULTS: readonly Fault[] = [
   { name: 'kill', run: (context) => kill(context, { structures: 'model', longest: 200 }) },
@@ -41,6 +47,7 @@ export const FAULTS: readonly Fault[] = [
   { name: 'device-loss', run: ({ random, directory }) => loseDevices(directory, random, LOSSES) },
   { name: 'overwrite', run: ({ random, directory }) => overwrite(directory, random) },
   { name: 'restarts', run: ({ directory }) => startAndStop(directory, RESTARTS) },
+  { name: 'cluster', run: async (context) => natsLacks() ?? tortureCluster({ ...context, rounds: ROUNDS }) },
 ]
 
 async function kill(

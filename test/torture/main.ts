@@ -8,26 +8,29 @@ import { Random, seedOfRun } from '../random.js'
 import { FAULTS } from './faults.js'
 
 const names = FAULTS.map(({ name }) => name)
-const { minutes, seed, only } = await yargs(hideBin(process.argv))
-  .usage('npm run torture -- [options]')
+const { minutes, seed, kinds } = await yargs(hideBin(process.argv))
+  .command('$0 [kinds..]', 'npm run torture -- [kinds of faults] [options]', (command) =>
+    command.positional('kinds', { choices: names, array: true, default: names, describe: 'kinds of faults' }),
+  )
   .option('minutes', { type: 'number', default: 5, describe: 'how long to go on' })
   .option('seed', { type: 'number', describe: 'seed of the first round [a fresh one]' })
-  .option('only', { choices: names, array: true, default: names, describe: 'kinds of faults' })
   .strict()
   .parseAsync()
 
 const end = performance.now() + minutes * 60_000
-const faults = FAULTS.filter(({ name }) => only.includes(name))
+// The types of yargs leave out what only a command has.
+const wanted = kinds as readonly string[]
+const faults = FAULTS.filter(({ name }) => wanted.includes(name))
 for (let round = seed ?? seedOfRun(); performance.now() < end; round++) {
   for (const { name, run } of faults) {
     const directory = mkdtempSync(join(tmpdir(), 'warpdex-torture-'))
     const start = performance.now()
     try {
-      const result = await run({ random: new Random(round), directory })
+      const result = await run({ random: new Random(round), directory, onProgress: console.log })
       const seconds = ((performance.now() - start) / 1000).toFixed(1)
       console.log(`${name}, seed ${round}: ${result} (${seconds} s)`)
     } catch (error) {
-      console.error(`--seed ${round} --only ${name} failed; the data is left in ${directory}`)
+      console.error(`${name} --seed ${round} failed; the data is left in ${directory}`)
       throw error
     }
     rmSync(directory, { recursive: true })

@@ -53,14 +53,24 @@ export class NatsServers {
   }
 
   /** Starts some, which end with the test. */
-  static async start(t: Test, count: 1 | 3, { sync = true, tell = true } = {}): Promise<NatsServers> {
+  static async start(t: Test, count: 1 | 3, options: Partial<NatsTestOptions> = {}): Promise<NatsServers> {
+    const servers = await NatsServers.open(temporaryDirectory(t), count, options)
+    t.teardown(() => servers.close())
+    return servers
+  }
+
+  /** Starts some. @param directory for what they keep */
+  static async open(
+    directory: string,
+    count: 1 | 3,
+    { sync = true, tell = true }: Partial<NatsTestOptions> = {},
+  ): Promise<NatsServers> {
     const free = await freePorts(3 * count)
     const ports = Array.from({ length: count }, (_, i) => {
       const [client = 0, cluster = 0, http = 0] = free.slice(3 * i)
       return { client, cluster, http }
     })
-    const servers = new NatsServers(temporaryDirectory(t), { sync, tell }, ports)
-    t.teardown(() => servers.#stop())
+    const servers = new NatsServers(directory, { sync, tell }, ports)
     for (let i = 0; i < count; i++) await servers.run(i)
     for (const { http } of ports) await untilHealthy(`http://127.0.0.1:${http}/healthz`)
     return servers
@@ -69,6 +79,11 @@ export class NatsServers {
   /** For `--nats`. */
   get addresses(): string {
     return this.#ports.map(({ client }) => `nats://127.0.0.1:${client}`).join(',')
+  }
+
+  /** By which clients reach each of them. */
+  get clientPorts(): readonly number[] {
+    return this.#ports.map(({ client }) => client)
   }
 
   /** For `--nats-monitors`. */
@@ -82,7 +97,8 @@ export class NatsServers {
     const directory = join(this.#directory, `nats-${i}`)
     mkdirSync(directory, { recursive: true })
     const routes = this.#ports.map(({ cluster }) => `nats://127.0.0.1:${cluster}`)
-    const clustered = `cluster { name: test, listen: "127.0.0.1:${cluster}", routes: ${JSON.stringify(routes)} }`
+    // Clients use the addresses that they are given, since there may be a proxy at these.
+    const clustered = `cluster { name: test, listen: "127.0.0.1:${cluster}", routes: ${JSON.stringify(routes)}, no_advertise: true }`
     const config = `
       server_name: n${i}
       listen: "127.0.0.1:${client}"
@@ -104,7 +120,17 @@ export class NatsServers {
     await once(server, 'exit')
   }
 
-  async #stop(): Promise<void> {
+  /** Has one stand still. */
+  pause(i: number): void {
+    this.#processes[i]?.kill('SIGSTOP')
+  }
+
+  /** Has one that stands still go on. */
+  resume(i: number): void {
+    this.#processes[i]?.kill('SIGCONT')
+  }
+
+  async close(): Promise<void> {
     await Promise.all(this.#processes.map((_, i) => this.kill(i)))
   }
 }
