@@ -46,8 +46,7 @@ export class ClusterConnection implements Connection {
   readonly order = new IndexOrder()
   readonly onClosing = new Set<() => void>()
   readonly #directory: NodeConnection
-  /** A connection to each replica set. */
-  readonly sets: readonly NodeConnection[]
+  readonly replicaSets: readonly NodeConnection[]
   /** Of each replica set, by the names of indexes. */
   readonly #calls: readonly Map<string, IndexCalls>[]
   readonly #placements = new WeakMap<OpenedIndex, Placement>()
@@ -78,11 +77,11 @@ export class ClusterConnection implements Connection {
     return new ClusterConnection(directory, opened)
   }
 
-  private constructor(directory: NodeConnection, sets: readonly NodeConnection[]) {
+  private constructor(directory: NodeConnection, replicaSets: readonly NodeConnection[]) {
     this.#directory = directory
-    this.sets = sets
-    this.#calls = sets.map(() => new Map())
-    const ends = [directory, ...sets].map(async (connection) => {
+    this.replicaSets = replicaSets
+    this.#calls = replicaSets.map(() => new Map())
+    const ends = [directory, ...replicaSets].map(async (connection) => {
       const reason = await connection.closed
       // Without one of them a part of the keys is missing.
       if (reason !== undefined) await this.close(true)
@@ -95,12 +94,8 @@ export class ClusterConnection implements Connection {
     return this.#directory.server
   }
 
-  get replicaSets(): readonly NodeConnection[] {
-    return this.sets
-  }
-
   get home(): NodeConnection {
-    return this.sets[0]!
+    return this.replicaSets[0]!
   }
 
   newWriteId(): number {
@@ -112,7 +107,7 @@ export class ClusterConnection implements Connection {
   }
 
   async closeVersion(version: number): Promise<void> {
-    await Promise.all(this.sets.map((connection) => connection.closeVersion(version)))
+    await Promise.all(this.replicaSets.map((connection) => connection.closeVersion(version)))
   }
 
   bounds(options: CallOptions, isUnderWay = false): Bounds {
@@ -140,9 +135,13 @@ export class ClusterConnection implements Connection {
     const index = !isAhead && 'index' in fields ? fields.index : undefined
     const name = typeof index === 'string' ? index : undefined
     const send = (set: number, op: ControlOp, fields: object) =>
-      this.sets[set]!.request(op, fields, sections, bounds, true)
+      this.replicaSets[set]!.request(op, fields, sections, bounds, true)
     // What is answered is what was asked for.
-    return this.#inTurn(name, bounds, () => control(op, fields, this.sets.length, send) as Promise<Reply<O>>)
+    return this.#inTurn(
+      name,
+      bounds,
+      () => control(op, fields, this.replicaSets.length, send) as Promise<Reply<O>>,
+    )
   }
 
   requestData<O extends DataOp>(
@@ -152,14 +151,8 @@ export class ClusterConnection implements Connection {
     onError: (error: unknown) => void,
     isAhead: boolean,
   ): Promise<Reply<O>> {
-    return this.#inTurn(isAhead ? undefined : index.name, bounds, async () => {
-      try {
-        return (await this.#spread(call, index, bounds, onError)) as Reply<O>
-      } catch (error) {
-        onError(error)
-        throw error
-      }
-    })
+    const send = () => this.#spread(call, index, bounds, onError) as Promise<Reply<O>>
+    return this.#inTurn(isAhead ? undefined : index.name, bounds, send)
   }
 
   placementFor(
@@ -167,7 +160,7 @@ export class ClusterConnection implements Connection {
     splitAt: AnyKeys | undefined,
   ): Pick<IndexDefinition, 'placement'> {
     const { name, keyType } = definition
-    const sets = this.sets.length
+    const sets = this.replicaSets.length
     const starts = keyColumn(splitAt ?? [], definition, true)
     return { placement: placementBy(starts, keyType, hashOf(name) % sets, sets) }
   }
@@ -184,14 +177,14 @@ export class ClusterConnection implements Connection {
     const [range = 0] = ranges
     const set = placement.sets[range]!
     const known = await this.#known(this.#callsOf(set, index.name), index, bounds)
-    return { connection: this.sets[set]!, index: known }
+    return { connection: this.replicaSets[set]!, index: known }
   }
 
   async close(now: boolean): Promise<void> {
     this.#isClosing = true
     for (const end of this.onClosing) end()
     if (!now) await this.#idle()
-    await Promise.all([this.#directory, ...this.sets].map((connection) => connection.close(now)))
+    await Promise.all([this.#directory, ...this.replicaSets].map((connection) => connection.close(now)))
   }
 
   async #idle(): Promise<void> {
@@ -215,12 +208,12 @@ export class ClusterConnection implements Connection {
     return this.during(inTurn)
   }
 
-  /** @param onChanged told where the index is another one now, by which calls go that may */
+  /** @param onError told of what it fails with, and of a change of the index that it does not fail with */
   async #spread(
     whole: DataCall,
     index: OpenedIndex,
     bounds: Bounds,
-    onChanged: (error: unknown) => void,
+    onError: (error: unknown) => void,
   ): Promise<Reply> {
     // A replica set may have done a part of an earlier attempt, in what the index was then.
     const isWrite = whole.writeId !== undefined && whole.op !== 'load'
@@ -232,18 +225,18 @@ export class ClusterConnection implements Connection {
       const set = placement.sets[range]!
       const own = chain?.(set, part) ?? part
       const answer = this.#ask(set, own, index, bounds).catch((error: unknown) =>
-        this.#askAnew(error, own, index, bounds, onChanged),
+        this.#askAnew(error, own, index, bounds, onError),
       )
       asked.set(set, answer)
       return answer
     }
-    const isScan = call.op === 'scan' && call.opensVersion === true && placement.last > 0
-    if (isScan) return this.#scanAt(call, placement, ask, bounds)
+    const opensVersion = call.opensVersion === true && placement.last > 0
     try {
-      return await spread(call, placement, ask)
+      return await (opensVersion ? this.#scanAt(call, placement, ask, bounds) : spread(call, placement, ask))
     } catch (thrown) {
-      if (!WRITES.has(call.op) || asked.size < 2) throw thrown
-      throw await partlyWritten(toWarpdexError(thrown), asked)
+      onError(thrown)
+      const isRepeatable = !WRITES.has(call.op) || call.op === 'deleteRange'
+      throw isRepeatable || asked.size < 2 ? thrown : await partlyWritten(toWarpdexError(thrown), asked)
     }
   }
 
@@ -255,7 +248,7 @@ export class ClusterConnection implements Connection {
     bounds: Bounds,
   ): Promise<Reply> {
     const { version = 0 } = call
-    const opening = this.sets.map((connection) =>
+    const opening = this.replicaSets.map((connection) =>
       connection.request('openVersion', { version }, {}, bounds, true),
     )
     await Promise.all(opening)
@@ -284,7 +277,7 @@ export class ClusterConnection implements Connection {
     call: DataCall,
     index: OpenedIndex,
     bounds: Bounds,
-    onChanged: (error: unknown) => void,
+    onError: (error: unknown) => void,
   ): Promise<Reply> {
     const { op, version, columns } = call
     const isChanged = error instanceof WarpdexError && CHANGED.includes(error.code)
@@ -293,8 +286,8 @@ export class ClusterConnection implements Connection {
     const { fields: now } = await this.request('open', { index: index.name }, {}, bounds, true)
     if (isSame(now, index) || now.keyType !== index.keyType || now.payloadKind !== index.payloadKind)
       throw error
-    onChanged(error)
-    return this.#spread(call, now, bounds, onChanged)
+    onError(error)
+    return this.#spread(call, now, bounds, onError)
   }
 
   /** What a replica set knows of an index. @throws WarpdexError `INDEX_CHANGED` where it is another one there */
@@ -308,7 +301,7 @@ export class ClusterConnection implements Connection {
 
   #callsOf(set: number, name: string): IndexCalls {
     const known = this.#calls[set]!
-    const calls = known.get(name) ?? new IndexCalls(this.sets[set]!, name)
+    const calls = known.get(name) ?? new IndexCalls(this.replicaSets[set]!, name)
     known.set(name, calls)
     return calls
   }

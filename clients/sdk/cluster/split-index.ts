@@ -119,7 +119,7 @@ class Split {
 
   /** Ends, or undoes, what an earlier attempt has left. */
   async settle(): Promise<void> {
-    const sets = [...this.#cluster.sets.keys()]
+    const sets = [...this.#cluster.replicaSets.keys()]
     const former = await this.#found(0, this.#former)
     const isDone = former !== undefined && (await this.#found(0, this.#name)) !== undefined
     if (isDone) return this.#drop(this.#former)
@@ -197,7 +197,7 @@ class Split {
   }
 
   #connection(set: number): NodeConnection {
-    return this.#cluster.sets[set]!
+    return this.#cluster.replicaSets[set]!
   }
 
   #calls(set: number, name: string): IndexCalls {

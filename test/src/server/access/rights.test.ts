@@ -53,6 +53,8 @@ t.test('every operation on an index needs one right, and a missing one is named'
   t.strictSame(Object.fromEntries(needs), {
     hello: 'any',
     cancel: 'any',
+    cluster: 'any',
+    position: 'any',
     // Each relation that a query names is looked at when it is carried out.
     query: 'any',
     queryNext: 'any',
