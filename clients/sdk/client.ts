@@ -102,9 +102,11 @@ export interface CloseOptions {
 export interface SplitOptions {
   /** Told of what is done: of entries that were copied, then of changes that were made meanwhile. */
   readonly onProgress?: ((progress: SplitProgress) => void) | undefined
+  /** Aborting it leaves the index as it was. */
+  readonly signal?: CallOptions['signal']
 }
 
-const SPLIT_OPTIONS: Kinds<SplitOptions> = { onProgress: CALLBACK }
+const SPLIT_OPTIONS: Kinds<SplitOptions> = { onProgress: CALLBACK, signal: CALL_OPTIONS.signal }
 const CLOSE_OPTIONS: Kinds<CloseOptions> = { now: FLAG }
 /** Also what `listRelations` tells beside the definition. */
 const RELATION_FIELDS: Kinds<RelationInfo> = {
@@ -252,7 +254,7 @@ export class Client {
     checkOptions(options, SPLIT_OPTIONS, 'splitIndex')
     const { splitIndex } = await import('./cluster/split-index.js')
     // Which keys they are is the type's business.
-    return splitIndex(this.#connection, name, splitAt as AnyKeys, options.onProgress)
+    return splitIndex(this.#connection, name, splitAt as AnyKeys, options)
   }
 
   async listIndexes(options: CallOptions = {}): Promise<readonly IndexDefinition[]> {
@@ -276,15 +278,19 @@ export class Client {
    * @throws WarpdexError as `position`; `DEADLINE_EXCEEDED` where that is later than the deadline
    */
   reached(at: Pick<Position, 'positions'>, options: CallOptions = {}): Promise<Position> {
-    return this.#position('reached', options, at.positions)
+    return this.#position('reached', options, Object(at).positions)
   }
 
-  async #position(what: string, options: CallOptions, atLeast?: readonly number[]): Promise<Position> {
+  async #position(
+    what: 'position' | 'reached',
+    options: CallOptions,
+    atLeast?: readonly number[],
+  ): Promise<Position> {
     checkOptions(options, CALL_OPTIONS, what)
     const connection = this.#connection
     const bounds = connection.bounds(options)
     return connection.during(async () =>
-      (await import('./position.js')).positionOf(connection, bounds, atLeast),
+      (await import('./position.js')).positionOf(connection, bounds, what === 'reached', atLeast),
     )
   }
 

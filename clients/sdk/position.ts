@@ -1,5 +1,6 @@
 import { badRequest } from '../../protocol/errors.js'
 import type { NodePosition } from '../../protocol/replica.js'
+import { shown } from '../../protocol/shown.js'
 import type { Bounds } from './call-options.js'
 import type { Connection } from './connection.js'
 
@@ -15,14 +16,20 @@ export interface Position {
 }
 
 /**
+ * @param waits whether it is to have some at least
  * @param atLeast positions that are waited for
  * @throws WarpdexError `BAD_REQUEST` for such of another number of replica sets
  */
 export async function positionOf(
   { replicaSets }: Connection,
   bounds: Bounds,
+  waits: boolean,
   atLeast?: readonly number[],
 ): Promise<Position> {
+  if (waits && !(Array.isArray(atLeast) && atLeast.every((each) => Number.isSafeInteger(each) && each >= 0)))
+    throw badRequest(
+      `reached takes a position, as client.position() gives it, not with positions ${shown(atLeast)}`,
+    )
   if (atLeast !== undefined && atLeast.length !== replicaSets.length) {
     throw badRequest(
       `the position is of ${atLeast.length} replica sets; this client is connected to ${replicaSets.length}`,

@@ -44,6 +44,9 @@ export const REQUEST_MS = 2000
 /** How long is waited for servers that start, or choose a leader. */
 const PATIENCE_MS = 30_000
 const RETRY_MS = 200
+const PING_MS = 1000
+/** How long a server has for its first words. */
+const DIAL_MS = 3000
 /** What a JetStream says that is not ready, or whose servers have not found each other: errors 10004 to 10009. */
 const NOT_READY = { from: 10_004, to: 10_009 } as const
 /** What the client calls it when no server listens for what it asks. */
@@ -139,6 +142,10 @@ function connect(transport: Transport, { servers, credentials, node }: NatsOptio
     name: `warpdex ${node}`,
     maxReconnectAttempts: -1,
     reconnectTimeWait: 250,
+    // A server that is silent is left for another one.
+    pingInterval: PING_MS,
+    maxPingOut: 2,
+    timeout: DIAL_MS,
     ...(authenticator && { authenticator }),
   })
   return connecting.catch((cause: unknown) => {

@@ -1,7 +1,16 @@
+import type { IndexDefinition } from '../../../protocol/types.js'
+import { formerName } from '../../sdk/cluster/control.js'
+import type { Client } from '../../sdk/index.js'
 import { argument, clientCommand, JSON_OUTCOME } from '../command.js'
 import { parseKeyEnd } from '../keys.js'
 import { printOutcome } from '../output.js'
 import { showProgress } from '../progress.js'
+
+/** Also of one that a split which ended halfway has left under another name. */
+async function definitionOf(client: Client, name: string): Promise<IndexDefinition> {
+  const former = (await client.listIndexes()).find((index) => index.name === formerName(name))
+  return former ?? client.index(name).definition()
+}
 
 export const addSplit = clientCommand({
   usage: 'split <index> <keys..>',
@@ -13,7 +22,7 @@ export const addSplit = clientCommand({
   options: { json: JSON_OUTCOME },
   examples: [['$0 cluster split users 1000000 2000000', 'on three replica sets from now on']],
   async run(client, { index: name, keys, json }) {
-    const definition = await client.index(name).definition()
+    const definition = await definitionOf(client, name)
     const splitAt = keys.map((key) => parseKeyEnd(key, definition, false))
     const progress = showProgress(`splitting ${name}`, undefined)
     try {

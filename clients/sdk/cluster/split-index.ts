@@ -1,3 +1,4 @@
+import type { AbortSignalLike } from '../../../protocol/abort-signal.js'
 import { badRequest, WarpdexError } from '../../../protocol/errors.js'
 import type { IndexDefinition, KeyType, PayloadKind, PlacedRange } from '../../../protocol/types.js'
 import type { LoadBatch } from '../bulk-load.js'
@@ -22,7 +23,11 @@ export interface SplitProgress {
   readonly done: number
 }
 
-type Tell = ((progress: SplitProgress) => void) | undefined
+interface Options {
+  readonly onProgress?: ((progress: SplitProgress) => void) | undefined
+  readonly signal?: AbortSignalLike | undefined
+}
+
 type AnyIndex = Index<KeyType, PayloadKind>
 type AnyBatch = ChangeBatch<KeyType, PayloadKind>
 
@@ -45,11 +50,11 @@ export async function splitIndex(
   connection: Connection,
   name: string,
   splitAt: AnyKeys,
-  onProgress: Tell,
+  options: Options,
 ): Promise<number> {
   if (!(connection instanceof ClusterConnection))
     throw badRequest('splitIndex is for a cluster of several replica sets')
-  const split = new Split(connection, name, onProgress)
+  const split = new Split(connection, name, options)
   await split.settle()
   try {
     return await split.run(splitAt)
@@ -79,15 +84,15 @@ class Split {
   readonly #name: string
   readonly #next: string
   readonly #former: string
-  readonly #tell: Tell
+  readonly #options: Options
   #changes = 0
 
-  constructor(cluster: ClusterConnection, name: string, tell: Tell) {
+  constructor(cluster: ClusterConnection, name: string, options: Options) {
     this.#cluster = cluster
     this.#name = name
     this.#next = `${name} ~next`
     this.#former = formerName(name)
-    this.#tell = tell
+    this.#options = options
   }
 
   /** @returns how many entries were copied */
@@ -152,8 +157,9 @@ class Split {
       const source = new Index(this.#calls(set, this.#name)) as AnyIndex
       const pages = source.entries({ snapshot: from as Snapshot }).pages()
       const onProgress = ({ rows }: { readonly rows: number }) =>
-        this.#tell?.({ step: 'copying', done: copied + rows })
-      copied += (await target.bulkLoad(batchesOf(pages), { onProgress })).rows
+        this.#tell({ step: 'copying', done: copied + rows })
+      const { signal } = this.#options
+      copied += (await target.bulkLoad(batchesOf(pages), { onProgress, signal })).rows
     }
     return copied
   }
@@ -170,7 +176,7 @@ class Split {
         source.from = batch.position
         // Many at a time: each write waits for its place in the log.
         if (making.length > MOST_CHANGES) await Promise.all(making.splice(0))
-        this.#tell?.({ step: 'catching up', done: this.#changes })
+        this.#tell({ step: 'catching up', done: this.#changes })
       }
       await Promise.all(making)
     }
@@ -187,6 +193,13 @@ class Split {
       ...exclusions
     } = batch.at(0) as DeletedRange<KeyType> & { readonly op: string }
     return op === 'deleteRange' ? clip({ ...exclusions, ...batch.ends }) : undefined
+  }
+
+  /** @throws WarpdexError `CANCELLED` where nobody waits any more */
+  #tell(progress: SplitProgress): void {
+    const { onProgress, signal } = this.#options
+    if (signal?.aborted === true) throw new WarpdexError('CANCELLED', 'the split was cancelled')
+    onProgress?.(progress)
   }
 
   /** Positions name the generation, which is another one under another name. */

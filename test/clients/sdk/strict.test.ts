@@ -50,6 +50,9 @@ function methodsOf(client: Client): Readonly<Record<string, readonly [object, Ro
         backUp: (options) => client.backUp('monday', options),
         calibration: (options) => client.calibration(options),
         slowRequests: (options) => client.slowRequests(options),
+        position: (options) => client.position(options),
+        reached: (options) => client.reached({ positions: [0] }, options),
+        splitIndex: (options) => client.splitIndex('numbers', [1], options),
         importFile: (options) => client.importFile('rows.csv', options),
         query: (options) => client.query(r, options),
         explainQuery: (options) => client.explainQuery(r, options),
@@ -183,8 +186,8 @@ t.test('options that are not there, and values that they cannot have, are refuse
         for (const options of [null, 7, ['deadline']]) await refused(options, /come as an object with any of/)
       }
       if ([...THROWING.slice(4), 'keep', 'close'].includes(method)) continue
-      // An import takes as long as its file.
-      const deadlines = method === 'importFile' ? [] : ['1', -1, Number.NaN, null]
+      // An import takes as long as its file, and a split as its index.
+      const deadlines = ['importFile', 'splitIndex'].includes(method) ? [] : ['1', -1, Number.NaN, null]
       for (const deadline of deadlines) await refused({ deadline }, /"deadline".*a number/)
       await refused({ signal: {} }, /"signal".*an AbortSignal/)
       await refused(new AbortController().signal, /has no option "aborted"/)
