@@ -120,12 +120,15 @@ export class Members {
         const end = () => entries.stop()
         signal.addEventListener('abort', end)
         if (signal.aborted) end()
-        for await (const entry of entries) {
-          if (entry.operation === 'PUT')
-            this.#seen.set(entry.key, { node: entry.json(), since: performance.now() })
-          else this.#seen.delete(entry.key)
+        try {
+          for await (const entry of entries) {
+            if (entry.operation === 'PUT')
+              this.#seen.set(entry.key, { node: entry.json(), since: performance.now() })
+            else this.#seen.delete(entry.key)
+          }
+        } finally {
+          signal.removeEventListener('abort', end)
         }
-        signal.removeEventListener('abort', end)
       } catch {
         // Servers that do not answer are asked again.
       }

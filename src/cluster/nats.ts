@@ -146,6 +146,8 @@ function connect(transport: Transport, { servers, credentials, node }: NatsOptio
     pingInterval: PING_MS,
     maxPingOut: 2,
     timeout: DIAL_MS,
+    // A server that does not hear the node answers as if its credentials were missing.
+    ignoreAuthErrorAbort: true,
     ...(authenticator && { authenticator }),
   })
   return connecting.catch((cause: unknown) => {

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { decodeEntry, encodeEntry } from '../../persistence/replication/change-sets.js'
 import { badRequest, toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { NodePosition, ReplicaRole } from '../../protocol/replica.js'
@@ -232,14 +233,7 @@ export class ReplicaNode {
   }
 
   async #pause(): Promise<void> {
-    const { signal } = this.#closing
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, PAUSE_MS)
-      signal.addEventListener('abort', () => {
-        clearTimeout(timer)
-        resolve()
-      })
-    })
+    await pause(PAUSE_MS, undefined, { signal: this.#closing.signal }).catch(() => {})
   }
 }
 
