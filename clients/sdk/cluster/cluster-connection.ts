@@ -1,5 +1,4 @@
-import type { DataOp } from '../../../protocol/data-request.js'
-import { WRITES } from '../../../protocol/data-request.js'
+import { type DataOp, WRITES } from '../../../protocol/data-request.js'
 import { badRequest, toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import type { Sections } from '../../../protocol/frame.js'
 import type { ControlOp } from '../../../protocol/messages.js'

@@ -23,6 +23,9 @@ export async function control(op: ControlOp, fields: object, sets: number, send:
   switch (op) {
     case 'createIndex': {
       const { placement = [] } = fields as Partial<IndexDefinition>
+      const unknown = placement.find(({ set }) => set >= sets)
+      if (unknown !== undefined)
+        throw badRequest(`placement names replica set ${unknown.set}; the cluster has ${sets}, from 0 on`)
       const used = others.filter((set) => placement.some((range) => range.set === set))
       await Promise.all(used.map((set) => send(set, op, { ...fields, ifNotExists: true })))
       return send(0, op, fields)

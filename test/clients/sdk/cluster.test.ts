@@ -181,6 +181,14 @@ t.test(
     await t.rejects(create('whole 0'), { code: 'INDEX_EXISTS' })
     await refused(create('bad', [20, 10]), /ascending/)
     await refused(create('bad', [1, 2, 3]), /3 replica sets take 2 keys/)
+    const wrong = {
+      name: 'bad',
+      keyType: 'u32',
+      payloadKind: 'u32',
+      unique: true,
+      placement: [{ set: 3 }],
+    } as const
+    await refused(cluster.createIndex(wrong), /names replica set 3; the cluster has 3/)
 
     await refused(spread.batch().put(1, 1).put(15, 1).write(), /one replica set/)
     await refused(cluster.write([spread.batch().put(1, 1), spread.batch().put(2, 1)]), /different indexes/)
