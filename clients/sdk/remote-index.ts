@@ -51,7 +51,8 @@ import type {
 } from './results.js'
 import { entryPages, keyPages, Scan, type ScanOptions, valuePages } from './scan.js'
 import { READ_AT_OPTIONS, type ReadAtOptions, versionOf } from './snapshot.js'
-import { type ChangeBatch, WATCH_OPTIONS, type WatchOptions, watchChanges } from './watch.js'
+import { type ChangeBatch, WATCH_OPTIONS, type WatchOptions } from './watch.js'
+import { watchIndex } from './watch-index.js'
 import { WriteBatch } from './write-batch.js'
 import { itemsOf, keysOf, sendWrite, writeOne } from './writes.js'
 
@@ -384,11 +385,12 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
 
   /**
    * What becomes durable from the first `next()` on, or behind `from`, each batch once, over lost connections too; until `break`, `signal` or the client's `close()`.
+   * Of several replica sets of a cluster each one's batches are in their order, and those of different ones as they come.
    * @throws WarpdexError `POSITION_GONE`, `INDEX_CHANGED`, `UNKNOWN_INDEX`
    */
   watch(options: WatchOptions = {}): AsyncGenerator<ChangeBatch<K, P>, void, undefined> {
     checkOptions(options, WATCH_OPTIONS, 'watch')
-    return watchChanges<K, P>(this.#calls, options)
+    return watchIndex<K, P>(this.#calls, options)
   }
 
   /** An ordered mix of writes, which is gathered item by item, and applied as a whole by its `write()`. */

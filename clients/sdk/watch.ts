@@ -76,6 +76,11 @@ export class ChangeBatch<K extends KeyType, P extends PayloadKind> implements It
     this.#columns = columns
   }
 
+  /** @internal The same changes, with another position. */
+  movedTo(position: string): ChangeBatch<K, P> {
+    return new ChangeBatch(position, this.#columns)
+  }
+
   /** Change number i. */
   at(i: number): Change<K, P> {
     const { ops, keys, payloads, expireAt, range } = this.#columns
@@ -141,6 +146,17 @@ export async function* watchChanges<K extends KeyType, P extends PayloadKind>(
     onClosing.delete(abort)
     signal?.removeEventListener('abort', abort)
   }
+}
+
+/** The position from which a feed goes on that begins now. */
+export async function beginningOf(
+  calls: IndexCalls,
+  from: string | Snapshot | undefined,
+  bounds: () => Bounds,
+): Promise<string> {
+  const feed = new Feed(calls, bounds)
+  const { known, after } = await feed.ask(await feed.begin(from), 1)
+  return positionText(known, after)
 }
 
 /** An answer to a watch. */

@@ -23,9 +23,7 @@ export function spread(call: DataCall, placement: Placement, ask: AskRange): Pro
     case 'deleteRange':
       return addUp(call, all(placement), ask)
     case 'watch':
-      throw badRequest(
-        'changes of an index that is on several replica sets are watched by a client each: connect with the option set',
-      )
+      throw badRequest('a feed is of one replica set of the cluster, which the address names, as in ?set=0')
     default:
       return byKeys(call, placement, ask)
   }

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { connect } from '../../../clients/sdk/index.js'
+import { type ChangeBatch, connect } from '../../../clients/sdk/index.js'
 import { natsLacks } from '../../src/cluster/nats-servers.js'
 import { startNodes } from '../../src/cluster/start-nodes.js'
 import { cliOf, spawnCli } from './run-cli.js'
@@ -115,6 +115,9 @@ test('commands work on a cluster as on one server', async (t) => {
   const create = ['create', 'towns', '--key', 'i32', '--payload', 'text', '--split-at', '-5', '10']
   t.match(await cli(create), { code: 0, out: 'created\n' })
   t.match(await cli(['list']), { out: /towns +i32 +text +.*on replica sets \d, \d, \d/ })
+  const client = await connect(nodes[0]!.url)
+  t.teardown(() => client.close())
+  const snapshot = await client.snapshot()
   for (const [key, town] of [
     [-7, 'Ys'],
     [0, 'Vineta'],
@@ -124,6 +127,11 @@ test('commands work on a cluster as on one server', async (t) => {
   t.match(await cli(['get', 'towns', '12', '-7', '1']), {
     code: 1,
     out: '12\tKitezh\n-7\tYs\n1\t(not found)\n',
+  })
+  const { value: first } = await client.index('towns').watch({ from: snapshot }).next()
+  const { position: from } = first as ChangeBatch<'i32', 'text'>
+  t.match(await cli(['watch', 'towns', '--from', from, '--limit', '1']), {
+    out: /^\{"position":"\d:\S+,\d:\S+,\d:\S+","op":"put",/,
   })
   t.match(await cli(['cluster', 'split', 'towns', '12']), { code: 0, out: 'split, with 3 entries\n' })
   t.match(await cli(['list']), { out: /on replica sets \d, \d\n/ })
