@@ -29,11 +29,14 @@ export function pickItems<C extends DataCall>(call: C, numbers: Uint32Array): C 
 function pick(column: Column, numbers: Uint32Array): Column {
   const { width, bytes } = column
   if (width === undefined || width % 4 !== 0) return pickValues(column, numbers)
-  const words = width / 4
+  const picked = new Uint32Array((numbers.length * width) / 4)
   const source = aligned(bytes, Uint32Array)
-  const picked = new Uint32Array(numbers.length * words)
-  for (let i = 0, to = 0; i < numbers.length; i++)
-    for (let word = numbers[i]! * words, end = word + words; word < end; ) picked[to++] = source[word++]!
+  if (width === 4) for (let i = 0; i < numbers.length; i++) picked[i] = source[numbers[i]!]!
+  else {
+    const words = width / 4
+    for (let i = 0, to = 0; i < numbers.length; i++)
+      for (let word = numbers[i]! * words, end = word + words; word < end; ) picked[to++] = source[word++]!
+  }
   return { bytes: asBytes(picked), width }
 }
 
@@ -82,10 +85,11 @@ function joinBitmaps(parts: readonly PartialReply[], name: ColumnName, count: nu
   const bytes = new Uint8Array(Math.ceil(count / 8))
   for (const { reply, numbers } of parts) {
     const own = reply.columns[name]!.bytes
-    numbers.forEach((number, i) => {
+    for (let i = 0; i < numbers.length; i++) {
+      const number = numbers[i]!
       const isSet = (own[i >> 3]! >> (i & 7)) & 1
-      if (number !== ELSEWHERE && isSet === 1) bytes[number >> 3]! |= 1 << (number & 7)
-    })
+      if (number !== ELSEWHERE) bytes[number >> 3]! |= isSet << (number & 7)
+    }
   }
   return { type: 'bytes', bytes }
 }
@@ -106,21 +110,25 @@ function scatter(
   const filled = columns.findIndex((_, part) => numbers[part]!.length > 0)
   const width = filled < 0 ? 0 : columns[filled]!.bytes.length / numbers[filled]!.length
   const bytes = new Uint8Array(count * width)
-  const isWords = width % 4 === 0
-  const words = width / 4
-  const all = isWords ? new Uint32Array(bytes.buffer) : undefined
   columns.forEach((column, part) => {
-    const places = numbers[part]!
-    const source = isWords ? aligned(column.bytes, Uint32Array) : undefined
-    for (let i = 0; i < places.length; i++) {
-      const place = places[i]!
-      if (place === ELSEWHERE) continue
-      if (all !== undefined && source !== undefined)
-        for (let word = 0; word < words; word++) all[place * words + word] = source[i * words + word]!
-      else bytes.set(column.bytes.subarray(i * width, (i + 1) * width), place * width)
-    }
+    if (width % 4 === 0) scatterWords(column.bytes, numbers[part]!, new Uint32Array(bytes.buffer), width / 4)
+    else
+      numbers[part]!.forEach((place, i) => {
+        if (place !== ELSEWHERE) bytes.set(column.bytes.subarray(i * width, (i + 1) * width), place * width)
+      })
   })
   return { type, bytes }
+}
+
+/** @param words of each value */
+function scatterWords(bytes: Uint8Array, places: Uint32Array, all: Uint32Array, words: number): void {
+  const source = aligned(bytes, Uint32Array)
+  for (let i = 0; i < places.length; i++) {
+    const place = places[i]!
+    if (place === ELSEWHERE) continue
+    if (words === 1) all[place] = source[i]!
+    else for (let word = 0; word < words; word++) all[place * words + word] = source[i * words + word]!
+  }
 }
 
 /** As `scatter`, of values that offsets cut. */
@@ -148,10 +156,13 @@ function scatterCut(
   return { type: columns[0]!.type, bytes, offsets: asBytes(offsets) }
 }
 
-/** Numbers of the items for which something holds. */
-export function numbersOf(count: number, holds: (i: number) => boolean): Uint32Array {
-  const numbers = new Uint32Array(count)
-  let end = 0
-  for (let i = 0; i < count; i++) if (holds(i)) numbers[end++] = i
-  return numbers.slice(0, end)
+/** The numbers of the items in each range, ascending. @param ranges the range of each item @param count how many ranges there are */
+export function itemsByRange(ranges: Uint16Array, count: number): Uint32Array[] {
+  const ends = new Uint32Array(count + 1)
+  for (let i = 0; i < ranges.length; i++) ends[ranges[i]! + 1]!++
+  for (let range = 0; range < count; range++) ends[range + 1]! += ends[range]!
+  const next = ends.slice()
+  const numbers = new Uint32Array(ranges.length)
+  for (let i = 0; i < ranges.length; i++) numbers[next[ranges[i]!]!++] = i
+  return Array.from({ length: count }, (_, range) => numbers.subarray(ends[range], ends[range + 1]))
 }

@@ -3,7 +3,7 @@ import type { WireColumn } from '../../../protocol/data-request.js'
 import { badRequest } from '../../../protocol/errors.js'
 import type { DataCall } from '../data-call.js'
 import type { Reply } from '../reply.js'
-import { ELSEWHERE, joinReplies, numbersOf, type PartialReply, pickItems } from './items.js'
+import { ELSEWHERE, itemsByRange, joinReplies, type PartialReply, pickItems } from './items.js'
 import type { Placement } from './placement.js'
 
 /** Asks the replica set that has a range of the keys. */
@@ -21,7 +21,10 @@ export function spread(call: DataCall, placement: Placement, ask: AskRange): Pro
       return getNext(call, placement, ask)
     case 'countRanges':
     case 'deleteRange':
-      return addUp(call, all(placement), ask)
+      return addUp(
+        placement.sets.map((_, range) => ({ range, call })),
+        ask,
+      )
     case 'watch':
       throw badRequest('a feed is of one replica set of the cluster, which the address names, as in ?set=0')
     default:
@@ -29,60 +32,43 @@ export function spread(call: DataCall, placement: Placement, ask: AskRange): Pro
   }
 }
 
-function all({ sets }: Placement): number[] {
-  return [...sets.keys()]
-}
-
 /** Each key is in one range. */
 async function byKeys(call: DataCall, placement: Placement, ask: AskRange): Promise<Reply> {
   const { keys } = call.columns
   const ranges = keys === undefined ? new Uint16Array(0) : placement.rangesOf(keys)
-  const [first = 0] = ranges
-  if (call.op === 'explain' || ranges.every((range) => range === first)) return ask(first, call)
+  const parts = partsOf(call, itemsByRange(ranges, placement.sets.length))
+  if (call.op === 'explain' || parts.length < 2) return ask(parts[0]?.range ?? 0, call)
   if (call.isUnit === true)
     throw badRequest(
       'a batch has keys of one replica set of the cluster only, since it is one entry of its log',
     )
-  const used = all(placement).filter((range) => ranges.includes(range))
-  if (call.op === 'load') return addUp(call, used, ask, ranges)
-  return joinReplies(await askItems(call, used, ranges, ask), call.count)
+  if (call.op === 'load') return addUp(parts, ask)
+  return joinReplies(await askParts(parts, ask), call.count)
 }
 
-/** Asks each of these ranges for the items that are in it, at once. */
-function askItems(
-  call: DataCall,
-  used: readonly number[],
-  ranges: Uint16Array,
-  ask: AskRange,
-): Promise<PartialReply[]> {
+interface Part {
+  readonly range: number
+  readonly numbers: Uint32Array
+  readonly call: DataCall
+}
+
+/** What a call has for each range that has items. */
+function partsOf(call: DataCall, items: readonly Uint32Array[]): Part[] {
+  return items.flatMap((numbers, range) => {
+    if (numbers.length === 0) return []
+    return { range, numbers, call: numbers.length === call.count ? call : pickItems(call, numbers) }
+  })
+}
+
+function askParts(parts: readonly Part[], ask: AskRange): Promise<PartialReply[]> {
   return Promise.all(
-    used.map(async (range) => {
-      const numbers = numbersOf(call.count, (i) => ranges[i] === range)
-      const own = numbers.length === call.count ? call : pickItems(call, numbers)
-      return { numbers, reply: await ask(range, own) }
-    }),
+    parts.map(async ({ range, numbers, call }) => ({ numbers, reply: await ask(range, call) })),
   )
 }
 
-/** Sums counts. @param ranges where items go that each range gets a part of; by default each gets the whole call */
-async function addUp(
-  call: DataCall,
-  used: readonly number[],
-  ask: AskRange,
-  ranges?: Uint16Array,
-): Promise<Reply> {
-  const asked = used.map((range) =>
-    ask(
-      range,
-      ranges === undefined
-        ? call
-        : pickItems(
-            call,
-            numbersOf(call.count, (i) => ranges[i] === range),
-          ),
-    ),
-  )
-  const replies = await Promise.all(asked)
+/** Sums counts. */
+async function addUp(parts: readonly Pick<Part, 'range' | 'call'>[], ask: AskRange): Promise<Reply> {
+  const replies = await Promise.all(parts.map(({ range, call }) => ask(range, call)))
   const [first] = replies as [Reply]
   const columns = replies.map(({ columns }) => columns.counts!)
   return { ...first, columns: { counts: sumOf(columns) } }
@@ -106,7 +92,8 @@ async function getNext(call: DataCall, placement: Placement, ask: AskRange): Pro
   const starts = keys === undefined ? new Uint16Array(0) : placement.rangesOf(keys)
   const ends = new Uint16Array(call.count).fill(call.reverse === true ? 0 : placement.last)
   const isFound = ({ columns: { found } }: Reply, i: number) => ((found!.bytes[i >> 3]! >> (i & 7)) & 1) === 1
-  return (await goOn(call, { starts, ends }, ask, isFound)).reply
+  const ranges = placement.sets.length
+  return (await goOn(call, { ranges, starts, ends }, ask, isFound)).reply
 }
 
 /** A page of each range: what the first replica set has of it that has anything. */
@@ -121,7 +108,8 @@ async function scan(call: DataCall, placement: Placement, ask: AskRange): Promis
     const groups = aligned(offsets!.bytes, Uint32Array)
     return groups[i + 1]! > groups[i]! || more!.bytes[i] === 1
   }
-  const { reply, hasMore } = await goOn(call, { starts, ends }, ask, hasAny)
+  const ranges = placement.sets.length
+  const { reply, hasMore } = await goOn(call, { ranges, starts, ends }, ask, hasAny)
   const more = reply.columns.more!
   const bytes = more.bytes.map((isSet, i) => (hasMore(i) ? 1 : isSet))
   return { ...reply, columns: { ...reply.columns, more: { ...more, bytes } } }
@@ -129,6 +117,8 @@ async function scan(call: DataCall, placement: Placement, ask: AskRange): Promis
 
 /** Ranges that items begin and end with, in the order in which they are gone through. */
 interface Way {
+  /** How many ranges there are. */
+  readonly ranges: number
   readonly starts: Uint16Array
   readonly ends: Uint16Array
 }
@@ -139,7 +129,7 @@ interface Way {
  */
 async function goOn(
   call: DataCall,
-  { starts, ends }: Way,
+  { ranges, starts, ends }: Way,
   ask: AskRange,
   isAnswered: (reply: Reply, i: number) => boolean,
 ): Promise<{ reply: Reply; hasMore: (i: number) => boolean }> {
@@ -147,11 +137,11 @@ async function goOn(
   const at = starts.slice()
   const hasMore = (i: number) => (step > 0 ? at[i]! < ends[i]! : at[i]! > ends[i]!)
   const parts: PartialReply[] = []
-  let left = numbersOf(call.count, () => true)
+  let left = new Uint32Array(call.count).map((_, i) => i)
   while (left.length > 0) {
-    const ranges = Uint16Array.from(left, (number) => at[number]!)
     const rest = left.length === call.count ? call : pickItems(call, left)
-    const asked = await askItems(rest, [...new Set(ranges)], ranges, ask)
+    const places = Uint16Array.from(left, (number) => at[number]!)
+    const asked = await askParts(partsOf(rest, itemsByRange(places, ranges)), ask)
     const unanswered: number[] = []
     for (const { reply, numbers } of asked) {
       const own = numbers.map((number, i) => {
