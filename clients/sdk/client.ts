@@ -67,7 +67,7 @@ export async function connect(
   const connection = await NodeConnection.open(url, options)
   if (connection.server.sets === undefined || options.set !== undefined) return new Client(connection)
   const { ClusterConnection } = await import('./cluster/cluster-connection.js')
-  return new Client(await ClusterConnection.open(connection, options))
+  return new Client(await ClusterConnection.openBy(connection, options))
 }
 
 export interface CalibrationOptions extends CallOptions {

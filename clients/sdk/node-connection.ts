@@ -63,6 +63,8 @@ const SENDS: { readonly [O in Op]?: number } = {
 export interface NodeOptions extends ConnectOptions {
   /** Where its nodes are by now. */
   readonly find?: (() => Promise<readonly string[]>) | undefined
+  /** Scopes the write ids and read versions; one of its own by default. */
+  readonly client?: string | undefined
 }
 
 /** A connection to one server, or to a replica set: links one after the other, and the calls that outlive them. */
@@ -75,8 +77,7 @@ export class NodeConnection implements Connection {
   #owner: string | undefined
   readonly #options: NodeOptions
   readonly #reconnect: ReconnectOptions
-  /** Scopes the write ids. */
-  readonly #client = randomName()
+  readonly #client: string
   /** Over which calls are sent, while there is a connection. */
   #link: Link | undefined
   /** Calls that are sent, and those that wait behind them, in their order. */
@@ -116,6 +117,7 @@ export class NodeConnection implements Connection {
   private constructor(urls: readonly string[], options: NodeOptions) {
     this.#urls = urls
     this.#options = options
+    this.#client = options.client ?? randomName()
     this.#reconnect = { ...DEFAULT_RECONNECT, ...options.reconnect }
     this.closed = new Promise((resolve) => {
       this.#onClosed = resolve
@@ -314,8 +316,8 @@ export class NodeConnection implements Connection {
     const url = this.#owner ?? this.#urls[this.#nextUrl++ % this.#urls.length]!
     this.#owner = undefined
     const { reads, set } = this.#options
-    const aims = (reads === 'any' ? '&reads=any' : '') + (set === undefined ? '' : `&set=${set}`)
-    return aims === '' || url.includes('?') ? url + aims : `${url}?${aims}`
+    const aims = [...(reads === 'any' ? ['reads=any'] : []), ...(set === undefined ? [] : [`set=${set}`])]
+    return aims.reduce((address, aim) => `${address}${address.includes('?') ? '&' : '?'}${aim}`, url)
   }
 
   /** @param others how many further addresses are tried, one after the other */

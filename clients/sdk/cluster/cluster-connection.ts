@@ -2,7 +2,7 @@ import { type DataOp, WRITES } from '../../../protocol/data-request.js'
 import { badRequest, toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import type { Sections } from '../../../protocol/frame.js'
 import type { ControlOp } from '../../../protocol/messages.js'
-import type { ClusterFigures } from '../../../protocol/replica.js'
+import type { ClusterFigures, ClusterNode } from '../../../protocol/replica.js'
 import type { OpenedIndex, ReplyFields } from '../../../protocol/replies.js'
 import type { IndexDefinition } from '../../../protocol/types.js'
 import { afterThis, type Bounds, type CallOptions, withinBounds } from '../call-options.js'
@@ -11,11 +11,11 @@ import type { DataCall } from '../data-call.js'
 import { IndexCalls, isSame, type KnownIndex } from '../index-calls.js'
 import { IndexOrder } from '../index-order.js'
 import { type AnyKeys, keyColumn } from '../keys.js'
-import { NodeConnection } from '../node-connection.js'
+import { NodeConnection, type NodeOptions } from '../node-connection.js'
 import type { ConnectOptions } from '../options.js'
 import type { Reply } from '../reply.js'
 import { control } from './control.js'
-import { Placement, placementBy } from './placement.js'
+import { Placement, placementBy, setByName } from './placement.js'
 import { spread } from './spread.js'
 
 const CONNECT_TIMEOUT_MS = 10_000
@@ -23,6 +23,8 @@ const RETRY_MS = 200
 /** How long the nodes are asked for before the last known ones are tried. */
 const FIND_MS = 2000
 const CHANGED: readonly string[] = ['INDEX_CHANGED', 'UNKNOWN_INDEX']
+/** After these a write may have been carried out. */
+const BY_CLIENTS: readonly string[] = ['CANCELLED', 'DEADLINE_EXCEEDED', 'CONNECTION_LOST']
 /** What is made key by key, so that a part of it can be made again by itself. */
 const BY_KEYS: ReadonlySet<DataOp> = new Set([
   'get',
@@ -33,8 +35,13 @@ const BY_KEYS: ReadonlySet<DataOp> = new Set([
   'delete',
   'write',
 ])
-/** Writes that a load is behind, by the write id of its last part: of each replica set the last one. */
-type LoadChains = Map<number, ReadonlyMap<number, number>>
+
+export interface ClusterOptions extends NodeOptions {
+  /** How many replica sets there are. */
+  readonly sets: number
+  /** The nodes that there are; none where nobody tells for a while. */
+  readonly nodes: () => Promise<readonly ClusterNode[]>
+}
 
 /**
  * A connection to a cluster of several replica sets: one to each of them, over which the requests to an index go by their keys. The first one of them
@@ -44,13 +51,14 @@ export class ClusterConnection implements Connection {
   readonly closed: Promise<WarpdexError | undefined>
   readonly order = new IndexOrder()
   readonly onClosing = new Set<() => void>()
-  readonly #directory: NodeConnection
+  readonly #directory: NodeConnection | undefined
   readonly replicaSets: readonly NodeConnection[]
   /** Of each replica set, by the names of indexes. */
   readonly #calls: readonly Map<string, IndexCalls>[]
   readonly #placements = new WeakMap<OpenedIndex, Placement>()
-  readonly #loads: LoadChains = new Map()
-  #nextWriteId = 1
+  /** Whether the ids of writes are those of another client, which may send a write again by another connection. */
+  readonly #keepsWriteIds: boolean
+  #nextWriteId: number
   /** Calls under way. */
   #tasks = 0
   #isClosing = false
@@ -60,27 +68,45 @@ export class ClusterConnection implements Connection {
    * @param directory a connection to one of the nodes, which tells where the others are
    * @throws WarpdexError `CONNECTION_LOST` where a replica set has no node
    */
-  static async open(directory: NodeConnection, options: ConnectOptions): Promise<ClusterConnection> {
+  static openBy(directory: NodeConnection, options: ConnectOptions): Promise<ClusterConnection> {
     const { sets = 1 } = directory.server
+    return ClusterConnection.open({ ...options, sets, nodes: () => nodesBy(directory) }, directory)
+  }
+
+  /**
+   * @param directory is closed with it
+   * @throws WarpdexError `CONNECTION_LOST` where a replica set has no node
+   */
+  static async open(
+    { sets, nodes, ...options }: ClusterOptions,
+    directory?: NodeConnection,
+  ): Promise<ClusterConnection> {
     const opened: NodeConnection[] = []
     try {
       for (let set = 0; set < sets; set++) {
-        const find = () => nodesOf(directory, set)
+        const find = async () => addressesOf(set, await nodes())
         const urls = await untilFound(find, set, options.connectTimeout ?? CONNECT_TIMEOUT_MS)
         opened.push(await NodeConnection.open(urls, { ...options, set, find }))
       }
     } catch (error) {
-      await Promise.all([directory, ...opened].map((connection) => connection.close(true)))
+      await Promise.all([directory, ...opened].map((connection) => connection?.close(true)))
       throw error
     }
-    return new ClusterConnection(directory, opened)
+    return new ClusterConnection(opened, directory, options.client !== undefined)
   }
 
-  private constructor(directory: NodeConnection, replicaSets: readonly NodeConnection[]) {
+  private constructor(
+    replicaSets: readonly NodeConnection[],
+    directory: NodeConnection | undefined,
+    keepsWriteIds: boolean,
+  ) {
     this.#directory = directory
     this.replicaSets = replicaSets
     this.#calls = replicaSets.map(() => new Map())
-    const ends = [directory, ...replicaSets].map(async (connection) => {
+    this.#keepsWriteIds = keepsWriteIds
+    // Far from those that the other client counts.
+    this.#nextWriteId = keepsWriteIds ? 2 ** 52 + Math.floor(Math.random() * 2 ** 51) : 1
+    const ends = this.#all.map(async (connection) => {
       const reason = await connection.closed
       // Without one of them a part of the keys is missing.
       if (reason !== undefined) await this.close(true)
@@ -90,7 +116,11 @@ export class ClusterConnection implements Connection {
   }
 
   get server(): ReplyFields['hello'] {
-    return this.#directory.server
+    return this.home.server
+  }
+
+  get #all(): readonly NodeConnection[] {
+    return this.#directory === undefined ? this.replicaSets : [this.#directory, ...this.replicaSets]
   }
 
   get home(): NodeConnection {
@@ -158,10 +188,11 @@ export class ClusterConnection implements Connection {
     definition: IndexDefinition,
     splitAt: AnyKeys | undefined,
   ): Pick<IndexDefinition, 'placement'> {
+    if (splitAt === undefined) return {}
     const { name, keyType } = definition
     const sets = this.replicaSets.length
-    const starts = keyColumn(splitAt ?? [], definition, true)
-    return { placement: placementBy(starts, keyType, hashOf(name) % sets, sets) }
+    const starts = keyColumn(splitAt, definition, true)
+    return { placement: placementBy(starts, keyType, setByName(name, sets), sets) }
   }
 
   async locate(calls: readonly DataCall[], index: OpenedIndex, bounds: Bounds): Promise<Located> {
@@ -183,7 +214,7 @@ export class ClusterConnection implements Connection {
     this.#isClosing = true
     for (const end of this.onClosing) end()
     if (!now) await this.#idle()
-    await Promise.all([this.#directory, ...this.replicaSets].map((connection) => connection.close(now)))
+    await Promise.all(this.#all.map((connection) => connection.close(now)))
   }
 
   async #idle(): Promise<void> {
@@ -213,18 +244,17 @@ export class ClusterConnection implements Connection {
     index: OpenedIndex,
     bounds: Bounds,
     onError: (error: unknown) => void,
+    isAnew = false,
   ): Promise<Reply> {
     // A replica set may have done a part of an earlier attempt, in what the index was then.
-    const isWrite = whole.writeId !== undefined && whole.op !== 'load'
-    const call = isWrite ? { ...whole, writeId: this.newWriteId() } : whole
+    const isNew = whole.writeId !== undefined && whole.op !== 'load' && (isAnew || !this.#keepsWriteIds)
+    const call = isNew ? { ...whole, writeId: this.newWriteId() } : whole
     const placement = this.#placementOf(index)
     const asked = new Map<number, Promise<Reply>>()
-    const chain = call.op === 'load' ? this.#chainOf(call) : undefined
     const ask = (range: number, part: DataCall) => {
       const set = placement.sets[range]!
-      const own = chain?.(set, part) ?? part
-      const answer = this.#ask(set, own, index, bounds).catch((error: unknown) =>
-        this.#askAnew(error, own, index, bounds, onError),
+      const answer = this.#ask(set, part, index, bounds).catch((error: unknown) =>
+        this.#askAnew(error, part, index, bounds, onError),
       )
       asked.set(set, answer)
       return answer
@@ -286,7 +316,7 @@ export class ClusterConnection implements Connection {
     if (isSame(now, index) || now.keyType !== index.keyType || now.payloadKind !== index.payloadKind)
       throw error
     onError(error)
-    return this.#spread(call, now, bounds, onError)
+    return this.#spread(call, now, bounds, onError, true)
   }
 
   /** What a replica set knows of an index. @throws WarpdexError `INDEX_CHANGED` where it is another one there */
@@ -310,36 +340,18 @@ export class ClusterConnection implements Connection {
     this.#placements.set(index, placement)
     return placement
   }
-
-  /** Each part of a load is behind the last one that went to the same replica set. */
-  #chainOf({ writeId = 0, columns: { after } }: DataCall): (set: number, part: DataCall) => DataCall {
-    const before =
-      after === undefined
-        ? undefined
-        : Number(new DataView(after.bytes.buffer, after.bytes.byteOffset).getBigUint64(0, true))
-    const last = new Map(before === undefined ? [] : this.#loads.get(before))
-    if (before !== undefined) this.#loads.delete(before)
-    const behind = new Map(last)
-    this.#loads.set(writeId, last)
-    return (set, part) => {
-      last.set(set, writeId)
-      const id = behind.get(set)
-      const bytes = new Uint8Array(8)
-      new DataView(bytes.buffer).setBigUint64(0, BigInt(id ?? 0), true)
-      return {
-        ...part,
-        columns: { ...part.columns, after: id === undefined ? undefined : { bytes, width: 8 } },
-      }
-    }
-  }
 }
 
-/** Addresses of the nodes of a replica set, the owner first. None where nobody tells for a while. */
-async function nodesOf(directory: NodeConnection, set: number): Promise<readonly string[]> {
+async function nodesBy(directory: NodeConnection): Promise<readonly ClusterNode[]> {
   const bounds = directory.bounds({ deadline: FIND_MS }, true)
   const reply = await directory.request('cluster', {}, {}, bounds).catch(() => undefined)
-  const { nodes: all = [] } = (reply?.fields ?? {}) as Partial<ClusterFigures>
-  directory.learnAddresses(all.map(({ url }) => url))
+  const { nodes = [] } = (reply?.fields ?? {}) as Partial<ClusterFigures>
+  directory.learnAddresses(nodes.map(({ url }) => url))
+  return nodes
+}
+
+/** Addresses of the nodes of a replica set, the owner first. */
+function addressesOf(set: number, all: readonly ClusterNode[]): readonly string[] {
   const nodes = all.filter((node) => node.set === set)
   return nodes.sort((one, other) => rank(one.role) - rank(other.role)).map(({ url }) => url)
 }
@@ -375,7 +387,7 @@ function requireSamePlacement(known: IndexDefinition, index: IndexDefinition): v
   )
 }
 
-/** The error of a write that some replica sets may have carried out. It is not made again by what the index is now. */
+/** The error of a write that some replica sets may have carried out: `INTERNAL`, since after others nothing is, unless a client raises it. */
 async function partlyWritten(
   error: WarpdexError,
   asked: ReadonlyMap<number, Promise<Reply>>,
@@ -384,12 +396,6 @@ async function partlyWritten(
   const sets = [...asked.keys()].filter((_, i) => outcomes[i]!.status === 'fulfilled')
   if (sets.length === 0) return error
   const message = `${error.message}; what went to replica set ${sets.join(', ')} is written`
-  return new WarpdexError(error.code, message, { cause: error })
-}
-
-/** Spreads indexes that are whole over the replica sets. */
-function hashOf(name: string): number {
-  let hash = 0
-  for (let i = 0; i < name.length; i++) hash = (Math.imul(hash, 31) + name.charCodeAt(i)) >>> 0
-  return hash
+  const code = BY_CLIENTS.includes(error.code) ? error.code : 'INTERNAL'
+  return new WarpdexError(code, message, { cause: error })
 }

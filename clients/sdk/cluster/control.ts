@@ -3,11 +3,14 @@ import type { ControlOp } from '../../../protocol/messages.js'
 import type { IndexStats, ReplyFields } from '../../../protocol/replies.js'
 import type { IndexDefinition } from '../../../protocol/types.js'
 import type { Reply } from '../reply.js'
+import { setByName } from './placement.js'
 
 type Send = (set: number, op: ControlOp, fields: object) => Promise<Reply>
 
+/** What is told of an index that is not there, or not to be seen. */
+const UNSEEN: readonly string[] = ['UNKNOWN_INDEX', 'UNAUTHORISED']
 /** What is about one node. */
-const OF_A_NODE: ReadonlySet<ControlOp> = new Set(['backup', 'slowRequests', 'calibrate'])
+const OF_A_NODE: ReadonlySet<ControlOp> = new Set(['backup', 'slowRequests', 'calibrate', 'position'])
 
 /**
  * Carries out a control request in a cluster. Replica set 0 has the definitions of all indexes, and the relations; what changes an index there is
@@ -18,17 +21,18 @@ export async function control(op: ControlOp, fields: object, sets: number, send:
   const others = Array.from({ length: sets - 1 }, (_, i) => i + 1)
   if (OF_A_NODE.has(op))
     throw badRequest(
-      `${op} is of one node of the cluster: connect to that with the option set, the number of its replica set`,
+      `${op} is of one node of the cluster: connect to that with the option set, the number of its replica set, or an address such as ws://host:7070?set=0`,
     )
   switch (op) {
     case 'createIndex': {
-      const { placement = [] } = fields as Partial<IndexDefinition>
-      const unknown = placement.find(({ set }) => set >= sets)
+      const placement = await placementOf(fields as Creation, sets, send)
+      const placed = { ...fields, placement }
+      const unknown = placement?.find(({ set }) => set >= sets)
       if (unknown !== undefined)
         throw badRequest(`placement names replica set ${unknown.set}; the cluster has ${sets}, from 0 on`)
-      const used = others.filter((set) => placement.some((range) => range.set === set))
-      await Promise.all(used.map((set) => send(set, op, { ...fields, ifNotExists: true })))
-      return send(0, op, fields)
+      const used = others.filter((set) => placement?.some((range) => range.set === set))
+      await Promise.all(used.map((set) => send(set, op, { ...placed, ifNotExists: true })))
+      return send(0, op, placed)
     }
     case 'open':
       return open((fields as { readonly index: string }).index, send)
@@ -50,6 +54,28 @@ export async function control(op: ControlOp, fields: object, sets: number, send:
       return joined(op, await Promise.all([0, ...others].map((set) => orNothing(set, send(set, op, fields)))))
     default:
       return send(0, op, fields)
+  }
+}
+
+interface Creation extends Pick<IndexDefinition, 'placement'> {
+  readonly index: string
+  readonly ifNotExists?: boolean
+}
+
+/** Where an index goes: where it is already, or to one replica set, unless its creator says it. */
+async function placementOf(
+  { index, placement, ifNotExists }: Creation,
+  sets: number,
+  send: Send,
+): Promise<IndexDefinition['placement']> {
+  if (placement !== undefined) return placement
+  const chosen = [{ set: setByName(index, sets) }]
+  if (ifNotExists !== true) return chosen
+  try {
+    return ((await open(index, send)).fields as IndexDefinition).placement
+  } catch (error) {
+    if (error instanceof WarpdexError && UNSEEN.includes(error.code)) return chosen
+    throw error
   }
 }
 

@@ -18,10 +18,10 @@ const BITMAPS: ReadonlySet<ColumnName> = new Set<ColumnName>(['found'])
 /** Columns of entries, of which an item has several, where there are `offsets`. */
 const ENTRIES: ReadonlySet<ColumnName> = new Set<ColumnName>(['keys', 'payloads'])
 
-/** A call for some items of another one. */
+/** A call for some items of another one; what it is behind stays. */
 export function pickItems<C extends DataCall>(call: C, numbers: Uint32Array): C {
   const columns = Object.entries(call.columns).map(([name, column]) => {
-    return [name, column && pick(column, numbers)]
+    return [name, column && (name === 'after' ? column : pick(column, numbers))]
   })
   return { ...call, count: numbers.length, columns: Object.fromEntries(columns) }
 }

@@ -193,3 +193,10 @@ export function placementBy(
     return key === undefined ? { set } : { set, from: hexOf(key) }
   })
 }
+
+/** Where an index that is whole goes, so that they spread over the replica sets. */
+export function setByName(name: string, sets: number): number {
+  let hash = 0
+  for (let i = 0; i < name.length; i++) hash = (Math.imul(hash, 31) + name.charCodeAt(i)) >>> 0
+  return hash % sets
+}

@@ -36,13 +36,19 @@ export function spread(call: DataCall, placement: Placement, ask: AskRange): Pro
 async function byKeys(call: DataCall, placement: Placement, ask: AskRange): Promise<Reply> {
   const { keys } = call.columns
   const ranges = keys === undefined ? new Uint16Array(0) : placement.rangesOf(keys)
-  const parts = partsOf(call, itemsByRange(ranges, placement.sets.length))
+  const items = itemsByRange(ranges, placement.sets.length)
+  // Each replica set has all parts of a load, be they empty: so the next one is behind the same part everywhere.
+  if (call.op === 'load' && items.length > 1)
+    return addUp(
+      items.map((numbers, range) => partOf(call, numbers, range)),
+      ask,
+    )
+  const parts = partsOf(call, items)
   if (call.op === 'explain' || parts.length < 2) return ask(parts[0]?.range ?? 0, call)
   if (call.isUnit === true)
     throw badRequest(
       'a batch has keys of one replica set of the cluster only, since it is one entry of its log',
     )
-  if (call.op === 'load') return addUp(parts, ask)
   return joinReplies(await askParts(parts, ask), call.count)
 }
 
@@ -54,10 +60,11 @@ interface Part {
 
 /** What a call has for each range that has items. */
 function partsOf(call: DataCall, items: readonly Uint32Array[]): Part[] {
-  return items.flatMap((numbers, range) => {
-    if (numbers.length === 0) return []
-    return { range, numbers, call: numbers.length === call.count ? call : pickItems(call, numbers) }
-  })
+  return items.flatMap((numbers, range) => (numbers.length === 0 ? [] : partOf(call, numbers, range)))
+}
+
+function partOf(call: DataCall, numbers: Uint32Array, range: number): Part {
+  return { range, numbers, call: numbers.length === call.count ? call : pickItems(call, numbers) }
 }
 
 function askParts(parts: readonly Part[], ask: AskRange): Promise<PartialReply[]> {
