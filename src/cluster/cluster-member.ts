@@ -86,7 +86,7 @@ export class ClusterMember {
   async begin(engine: Engine): Promise<ReplicaNode> {
     this.#set ??= await this.#join(setOf(engine.replica.note?.name))
     const name = this.#nameOf(this.#set)
-    const set = await openReplicaSet(this.#nats, name)
+    const set = await openReplicaSet(this.#nats, this.#config.cluster, this.#set)
     const log = new JetStreamLog(set)
     const ownership = new Lease(set.bucket, this.#url)
     const onWarning = this.#onWarning

@@ -21,7 +21,7 @@ const READ_AHEAD_BYTES = 32 * 2 ** 20
 const SILENCE_MS = 1000
 
 /**
- * The log of a replica set as a subject of a JetStream stream. An entry is a message, or an atomic batch of some, which get consecutive
+ * The log of a replica set as a subject of the JetStream stream of its cluster. An entry is a message, or an atomic batch of some, which get consecutive
  * sequence numbers, where it is larger than one may be; its position is the sequence of the last. JetStream refuses an entry behind another
  * one than the last of the subject. That keeps a former owner from appending, and an entry that is sent again from being there twice.
  */
@@ -74,8 +74,9 @@ export class JetStreamLog implements ReplicatedLog {
   }
 
   async size(): Promise<number> {
-    const { manager, stream } = this.#nats
-    return (await manager.streams.info(stream)).state.bytes
+    const { manager, stream, subject } = this.#nats
+    const { state } = await manager.streams.info(stream, { subjects_filter: subject })
+    return (state.bytes * (state.subjects?.[subject] ?? 0)) / Math.max(1, state.messages)
   }
 
   async trim(through: number): Promise<void> {

@@ -32,8 +32,9 @@ export interface Nats {
 
 /** What the NATS servers have of a replica set. */
 export interface NatsReplicaSet extends Nats {
-  /** With the messages of its log. */
+  /** With the messages of the logs of all replica sets of its cluster. */
   readonly stream: string
+  /** Of the messages of its log. */
   readonly subject: string
   /** With its lease. */
   readonly bucket: KV
@@ -79,20 +80,21 @@ export async function openNats(options: NatsOptions): Promise<Nats> {
 }
 
 /**
- * The stream and the bucket of a replica set, which are made where there are none.
+ * The stream of a cluster and the bucket of one of its replica sets, which are made where there are none.
+ * @param set number of the replica set
  * @throws WarpdexError `BAD_REQUEST` where the servers do not keep it, or not whole
  */
-export async function openReplicaSet(nats: Nats, name: string): Promise<NatsReplicaSet> {
+export async function openReplicaSet(nats: Nats, cluster: string, set: number): Promise<NatsReplicaSet> {
   const { options, manager, buckets } = nats
-  const stream = `warpdex-${name}`
-  const subject = `warpdex.${name}`
-  const { config } = await reached(options, () => openStream(manager, { name: stream, subject }, options))
+  const stream = `warpdex-${cluster}`
+  const subjects = `warpdex.${cluster}.*`
+  const { config } = await reached(options, () => openStream(manager, { name: stream, subjects }, options))
   requireWhole(config, options)
   const replicas = config.num_replicas
   const bucket = await reached(options, () =>
-    buckets.create(stream, { replicas, history: 1, allow_direct: false }),
+    buckets.create(`${stream}-${set}`, { replicas, history: 1, allow_direct: false }),
   )
-  return { ...nats, stream, subject, bucket }
+  return { ...nats, stream, subject: `warpdex.${cluster}.${set}`, bucket }
 }
 
 /**
@@ -175,7 +177,7 @@ export async function patiently<T>(attempt: () => Promise<T>): Promise<T> {
 /** Takes the stream that is there, or makes one: of three replicas where there are three servers. */
 async function openStream(
   manager: JetStreamManager,
-  { name, subject }: { name: string; subject: string },
+  { name, subjects }: { name: string; subjects: string },
   options: NatsOptions,
 ) {
   const found = await manager.streams.info(name).catch((error: unknown) => {
@@ -184,7 +186,7 @@ async function openStream(
   if (found !== undefined) return found
   const config = {
     name,
-    subjects: [subject],
+    subjects: [subjects],
     num_replicas: REPLICAS,
     allow_atomic: true,
     deny_delete: true,

@@ -13,7 +13,7 @@ export interface ReplicatedLog {
    * @throws WarpdexError `DAMAGED_FILE` where one is missing
    */
   read(after: number, stop: AbortSignal): AsyncIterable<LogEntry>
-  /** Bytes of all entries that it has. */
+  /** About how many bytes all entries have that are there. */
   size(): Promise<number>
   /** Removes the entries up to a position. */
   trim(through: number): Promise<void>

@@ -12,11 +12,12 @@ async function open(
   { addresses }: NatsServers,
   options: Partial<NatsOptions> = {},
   name = 'main',
+  set = 0,
 ): Promise<NatsReplicaSet> {
   const defaults = { monitors: '', credentials: '', unsafe: true, node: 'test' }
   const nats = await openNats({ servers: addresses, ...defaults, ...options })
   t.teardown(() => nats.connection.close())
-  return openReplicaSet(nats, name)
+  return openReplicaSet(nats, name, set)
 }
 
 async function entriesOf(log: JetStreamLog, after: number, count: number): Promise<[number, string][]> {
@@ -37,6 +38,9 @@ t.test('entries have one order, and whoever is behind appends nothing', { skip }
   await t.rejects(other.append(Buffer.from('late'), 0), { code: 'NOT_OWNER' })
   const large = 'large '.repeat(500_000)
   const second = await other.append(Buffer.from(large), first)
+  // What other replica sets of the cluster append is none of its entries.
+  const beside = new JetStreamLog(await open(t, servers, {}, 'main', 1))
+  const others = await beside.append(Buffer.from('others'), 0)
   await t.rejects(one.append(Buffer.from('late'), first), { code: 'NOT_OWNER' })
   await t.rejects(one.append(Buffer.from(large), first), { code: 'NOT_OWNER' })
   const third = await one.append(new Uint8Array(0), second)
@@ -57,6 +61,7 @@ t.test('entries have one order, and whoever is behind appends nothing', { skip }
   await t.rejects(entriesOf(one, 0, 1), { code: 'DAMAGED_FILE', message: /behind position 0/ })
   await one.trim(third)
   t.equal(await one.head(), third)
+  t.same(await entriesOf(beside, 0, 1), [[others, 'others']])
 
   // What is still to come is read when it comes, and not when nobody wants it any more.
   const coming = entriesOf(other, third, 1)
@@ -111,7 +116,7 @@ t.test('servers that may lose what they acknowledged are refused', { skip }, asy
   await refused(silent, { servers: 'nats://127.0.0.1:1' }, /cannot be reached/)
 
   const { manager } = await open(t, silent)
-  await manager.streams.add({ name: 'warpdex-brief', subjects: ['warpdex.brief'], max_age: 1e9 })
+  await manager.streams.add({ name: 'warpdex-brief', subjects: ['warpdex.brief.*'], max_age: 1e9 })
   const message = /needs atomic batches, no maximum of age/
   await t.rejects(open(t, silent, {}, 'brief'), { code: 'BAD_REQUEST', message })
 })

@@ -10,7 +10,7 @@ t.test("a lease is one node's, is given up by a close, and ends with its node", 
   const leases: Lease[] = []
   const node = async (url: string) => {
     const options = { monitors: '', credentials: '', unsafe: true, node: url }
-    const nats = await openReplicaSet(await openNats({ servers: addresses, ...options }), 'main')
+    const nats = await openReplicaSet(await openNats({ servers: addresses, ...options }), 'main', 0)
     const lease = new Lease(nats.bucket, url)
     leases.push(lease)
     t.teardown(async () => {

@@ -27,7 +27,7 @@ t.test('a new node has what a snapshot in NATS and the log behind it have', { sk
   const { position } = (await client.stats()).server.replica as { position: number }
   await place.put(position, (path) => owner.engine.replica.backUp(path))
   await prices.insert(3, 30)
-  const log = new JetStreamLog(await openReplicaSet(nats, replicaSet))
+  const log = new JetStreamLog(await openReplicaSet(nats, settings.cluster, 0))
   await log.trim(position)
 
   const follower = await start(t, { ...settings, directory: `${folder}/follower` })
