@@ -3,11 +3,12 @@ import { badRequest, toWarpdexError, WarpdexError } from '../../protocol/errors.
 import { encodeFrame, PROTOCOL_VERSION } from '../../protocol/frame.js'
 import type { ReplyFields } from '../../protocol/replies.js'
 import { type Reply, readReply } from './reply.js'
+import { watchSilence } from './silence.js'
 import type { Socket } from './socket.js'
 import { openSocket } from './socket-node.js'
 
 /** One connection to a server, after both sides have said hello. */
-export interface Link extends Socket {
+export interface Link extends Pick<Socket, 'send' | 'close'> {
   readonly server: ReplyFields['hello']
   /** Why the connection ended, when it has. */
   readonly lost: Promise<WarpdexError>
@@ -19,10 +20,12 @@ export interface LinkOptions {
   readonly client: string
   readonly token: string | undefined
   readonly ca: string | Uint8Array | undefined
-  /** Milliseconds for connecting and hello together. */
+  /** Milliseconds for connecting and hello together, and later for an answer of a server that was silent. */
   readonly timeout: number
   /** Aborting it ends the attempt. */
   readonly signal: AbortSignal
+  /** Whether answers are due. */
+  readonly isDue: () => boolean
   readonly onReply: (reply: Reply) => void
 }
 
@@ -31,7 +34,8 @@ const HELLO_ID = 0
 export const FIRST_ID = HELLO_ID + 1
 
 /** @throws WarpdexError `CONNECTION_LOST`, or the server's answer to hello, or `BAD_REQUEST` for a URL that is none */
-export function openLink({ url, client, token, ca, timeout, signal, onReply }: LinkOptions): Promise<Link> {
+export function openLink(link: LinkOptions): Promise<Link> {
+  const { url, client, token, ca, timeout, signal, isDue, onReply } = link
   return new Promise((resolve, reject) => {
     let lose: (reason: WarpdexError) => void = () => {}
     const lost = new Promise<WarpdexError>((resolveLost) => {
@@ -44,6 +48,7 @@ export function openLink({ url, client, token, ca, timeout, signal, onReply }: L
     }
     const fail = (reason: WarpdexError) => {
       settle()
+      endWatch()
       socket.close()
       lose(reason)
       reject(reason)
@@ -54,14 +59,14 @@ export function openLink({ url, client, token, ca, timeout, signal, onReply }: L
       if (id !== HELLO_ID) return onReply(reply)
       if (error !== undefined) return fail(error)
       settle()
-      resolve({ server: (reply as Reply<'hello'>).fields, lost, ...socket })
+      const { send, close } = socket
+      resolve({ server: (reply as Reply<'hello'>).fields, lost, send, close })
     }
+    const sayHello = () =>
+      socket.send(encodeFrame({ id: HELLO_ID, op: 'hello', protocol: PROTOCOL_VERSION, client }))
     const options = { token: token === undefined ? undefined : checkToken(token), ca }
     const socket = openOrRefuse(url, options, {
-      onOpen: () => {
-        const hello = { id: HELLO_ID, op: 'hello', protocol: PROTOCOL_VERSION, client }
-        socket.send(encodeFrame(hello))
-      },
+      onOpen: sayHello,
       onMessage: (bytes) => {
         try {
           receive(readReply(bytes))
@@ -76,6 +81,13 @@ export function openLink({ url, client, token, ca, timeout, signal, onReply }: L
       () => fail(connectionLost(url, `no answer within ${timeout} milliseconds`)),
       timeout,
     )
+    const endWatch = watchSilence({
+      socket,
+      patience: timeout,
+      isDue,
+      ask: sayHello,
+      onGone: () => fail(connectionLost(url, 'the server is silent')),
+    })
     signal.addEventListener('abort', giveUp)
   })
 }

@@ -28,6 +28,8 @@ interface Outgoing<O extends Op> {
 }
 
 const CONNECT_TIMEOUT_MS = 10_000
+/** Another node of a replica set is soon there in the place of one that does not answer. */
+const NODE_TIMEOUT_MS = 3000
 /** How long it waits at most before it asks a replica set again that has no owner. */
 const MOST_OWNERLESS_MS = 500
 /** A read does no harm however often it is sent, but one that ends every connection must not go on for ever. */
@@ -320,6 +322,11 @@ export class NodeConnection implements Connection {
     return aims.reduce((address, aim) => `${address}${address.includes('?') ? '&' : '?'}${aim}`, url)
   }
 
+  /** Whether another node may be the owner by now. */
+  get #isOfReplicaSet(): boolean {
+    return this.#urls.length > 1 || this.#options.set !== undefined || this.#moves > 0
+  }
+
   /** @param others how many further addresses are tried, one after the other */
   async #openLink(others = 0): Promise<Link> {
     try {
@@ -328,7 +335,9 @@ export class NodeConnection implements Connection {
         client: this.#client,
         token: this.#options.token,
         ca: this.#options.ca,
-        timeout: this.#options.connectTimeout ?? CONNECT_TIMEOUT_MS,
+        timeout:
+          this.#options.connectTimeout ?? (this.#isOfReplicaSet ? NODE_TIMEOUT_MS : CONNECT_TIMEOUT_MS),
+        isDue: () => this.#sent.size > 0,
         signal: this.#finished.signal,
         onReply: this.#receive,
       })
@@ -372,9 +381,7 @@ export class NodeConnection implements Connection {
 
   async #comeBack(reason: WarpdexError): Promise<Link> {
     const { attempts, firstDelay, maxDelay } = this.#reconnect
-    // Another node may be the owner by now.
-    const isReplica = this.#urls.length > 1 || this.#options.set !== undefined || this.#moves > 0
-    const most = isReplica ? Math.min(maxDelay, MOST_OWNERLESS_MS) : maxDelay
+    const most = this.#isOfReplicaSet ? Math.min(maxDelay, MOST_OWNERLESS_MS) : maxDelay
     // Whoever closes the client waits for an owner.
     const { signal } = this.#moves > 0 ? this.#finished : this.#closing
     let failure = reason

@@ -104,7 +104,10 @@ export interface ConnectOptions {
    * user tells them to, and do not look at this.
    */
   readonly ca?: string | Uint8Array | undefined
-  /** Milliseconds for one attempt to connect; 10 seconds by default. */
+  /**
+   * Milliseconds for one attempt to connect, and for a sign of life of a server that has been silent for 2 seconds while calls wait for it; 10
+   * seconds by default, 3 where there are several nodes. Browsers, which see large replies only as a whole, wait for a minute at least.
+   */
   readonly connectTimeout?: number | undefined
   /** Deadline in milliseconds of the calls that name none; none by default. */
   readonly deadline?: number | undefined

@@ -1,5 +1,4 @@
-import { connect } from 'node:net'
-import type { Duplex } from 'node:stream'
+import { connect, type Socket as TcpSocket } from 'node:net'
 import { type ClientOptions, WebSocket } from 'ws'
 import { asBytes } from '../../protocol/columns.js'
 import { LIMITS } from '../../protocol/limits.js'
@@ -28,7 +27,7 @@ const JOINED_BYTES = 16 * 1024
  */
 export function openSocket(url: string, options: SocketOptions, handlers: SocketHandlers): Socket {
   const socket = makeSocket(url, options)
-  let stream: Duplex | undefined
+  let stream: TcpSocket | undefined
   let corked = false
   let failure: NodeJS.ErrnoException | undefined
   socket.once('upgrade', (response) => {
@@ -60,7 +59,14 @@ export function openSocket(url: string, options: SocketOptions, handlers: Socket
     }
     socket.send(message)
   }
-  return { send, close: () => socket.close() }
+  return {
+    send,
+    close: () => socket.close(),
+    get progress() {
+      return (stream?.bytesRead ?? 0) - socket.bufferedAmount
+    },
+    leastPatience: 0,
+  }
 }
 
 function makeSocket(url: string, { token, ca }: SocketOptions): WebSocket {

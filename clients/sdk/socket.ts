@@ -16,4 +16,8 @@ export interface SocketOptions {
 export interface Socket {
   send(bytes: Uint8Array<ArrayBuffer>): void
   close(): void
+  /** Grows when something comes or leaves. */
+  readonly progress: number
+  /** Milliseconds without progress that mean nothing. */
+  readonly leastPatience: number
 }

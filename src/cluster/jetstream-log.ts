@@ -60,7 +60,8 @@ export class JetStreamLog implements ReplicatedLog {
   }
 
   async *read(after: number, stop: AbortSignal): AsyncGenerator<LogEntry> {
-    for (let last = after; !stop.aborted; await pause(RETRY_MS)) {
+    const rest = () => pause(RETRY_MS, undefined, { signal: stop }).catch(() => {})
+    for (let last = after; !stop.aborted; await rest()) {
       try {
         for await (const entry of this.#entries(last, stop)) {
           yield entry

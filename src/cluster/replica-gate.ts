@@ -38,16 +38,23 @@ export interface Aims {
   readonly set: number | undefined
 }
 
+type Owning = Pick<ReplicaNode, 'isOwner' | 'owner' | 'onLost'>
+
 /** Which requests a node of a cluster answers. */
 export class ReplicaGate {
-  readonly #node: Pick<ReplicaNode, 'isOwner' | 'owner'>
+  readonly #node: Owning
   readonly #cluster: () => ClusterFigures | undefined
   /** Connections that something was refused to. */
   readonly #refused = new Set<number>()
+  /** Gives up what is under way that may be asked for again. */
+  readonly #giveUps = new Set<() => void>()
 
-  constructor(node: Pick<ReplicaNode, 'isOwner' | 'owner'>, cluster: () => ClusterFigures | undefined) {
+  constructor(node: Owning, cluster: () => ClusterFigures | undefined) {
     this.#node = node
     this.#cluster = cluster
+    node.onLost = () => {
+      for (const giveUp of this.#giveUps) giveUp()
+    }
   }
 
   /** How many replica sets the cluster has. */
@@ -56,7 +63,8 @@ export class ReplicaGate {
   }
 
   /**
-   * Runs a request, or refuses it. Reads of the latest state are the owner's: an answer of one that may have another owner since is given up.
+   * Runs a request, or refuses it. Reads of the latest state are the owner's: an answer of one that may have another owner since is given up. So
+   * is a write with an id, which the next owner knows if it is in the log: here its outcome may stay unknown for long.
    * Of a connection all is refused behind the first refusal, whoever is the owner by then: its requests take effect in order.
    * @param connection number of the one that it came by
    * @throws WarpdexError `NOT_OWNER`, which says where the owner is, as far as is known; `BAD_REQUEST` where it is not said which replica set is meant
@@ -75,10 +83,11 @@ export class ReplicaGate {
     if (request.op === 'createIndex' && request.ttl !== undefined)
       throw badRequest('a cluster has no indexes whose entries expire; leave ttl out')
     this.#requireOwner(connection)
-    const result = await answer().catch((error: unknown) => {
+    const isRepeatable = !isChange || ('writeId' in request && request.writeId !== undefined)
+    const answered = isRepeatable ? this.#unlessLost(connection, answer()) : answer()
+    const result = await answered.catch((error: unknown) => {
       // Another node will do what one that stops has not done.
-      if (Object(error).code === 'SHUTTING_DOWN') this.#refuse(connection, undefined)
-      throw error
+      throw Object(error).code === 'SHUTTING_DOWN' ? this.#refusal(connection, undefined) : error
     })
     if (!isChange) this.#requireOwner(connection)
     return result
@@ -87,6 +96,14 @@ export class ReplicaGate {
   /** A connection is over. */
   left(connection: number): void {
     this.#refused.delete(connection)
+  }
+
+  #unlessLost<T>(connection: number, answered: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const giveUp = () => reject(this.#refusal(connection, undefined))
+      this.#giveUps.add(giveUp)
+      void answered.then(resolve, reject).finally(() => this.#giveUps.delete(giveUp))
+    })
   }
 
   #requireSet(set: number | undefined, connection: number): void {
@@ -108,13 +125,13 @@ export class ReplicaGate {
 
   #requireOwner(connection: number): void {
     const { isOwner, owner } = this.#node
-    if (!isOwner || this.#refused.has(connection)) this.#refuse(connection, owner)
+    if (!isOwner || this.#refused.has(connection)) throw this.#refusal(connection, owner)
   }
 
-  #refuse(connection: number, owner: string | undefined): never {
+  #refusal(connection: number, owner: string | undefined): WarpdexError {
     this.#refused.add(connection)
     const where = owner === undefined ? 'no node does at the moment; try again' : `ask ${owner}`
-    throw new WarpdexError('NOT_OWNER', `this node does not own its replica set: ${where}`, { owner })
+    return new WarpdexError('NOT_OWNER', `this node does not own its replica set: ${where}`, { owner })
   }
 }
 

@@ -5,6 +5,7 @@ import type { NodePosition, ReplicaRole } from '../../protocol/replica.js'
 import type { Engine } from '../engine/engine.js'
 import type { Watcher } from '../engine/feed-waits.js'
 import { Freshness } from './freshness.js'
+import { patiently } from './nats.js'
 import { PositionWaits } from './position-waits.js'
 import { ReplicaLogWriter } from './replica-log-writer.js'
 import type { ReplicatedLog } from './replicated-log.js'
@@ -48,6 +49,8 @@ export class ReplicaNode {
   readonly #running: Promise<void>
   readonly #waits = new PositionWaits(() => this.#acknowledged)
   readonly #freshness: Freshness
+  /** Told when what it owned is lost, and before what it has begun to write is settled. */
+  onLost: () => void = () => {}
   #role: ReplicaRole = 'following'
   /** Position of the last entry of which everything is made. */
   #position: number
@@ -84,7 +87,7 @@ export class ReplicaNode {
     if (note !== undefined && note.name !== name) {
       throw badRequest(`the data directory is of the replica set ${note.name}, not of ${name}`)
     }
-    if (positionOf(engine) > (await log.head())) {
+    if (positionOf(engine) > (await patiently(() => log.head()))) {
       throw badRequest(`the log of ${name} lacks what the data directory has of it; is it another log?`)
     }
     await engine.replica.stopSharing()
@@ -199,6 +202,7 @@ export class ReplicaNode {
     this.#role = 'owner'
     void ownership.lost().then(() => {
       writer.failed(new WarpdexError('NOT_OWNER', 'this node owns its replica set no more'))
+      this.onLost()
     })
     const reason = await writer.end
     this.#role = 'following'

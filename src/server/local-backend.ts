@@ -104,15 +104,22 @@ export class LocalBackend implements Backend {
     const memory = this.#options.memory.lend()
     const { slowLog } = this.#options.monitor
     const context = { grant, call, memory, slowLog }
+    let running: Promise<unknown> | undefined
     try {
-      const answer = () =>
-        'handle' in request ? handleData(engine, request, context) : handleControl(engine, request, context)
+      const answer = () => {
+        const answered =
+          'handle' in request ? handleData(engine, request, context) : handleControl(engine, request, context)
+        running = answered
+        return answered
+      }
       const gate = this.#gate
       const result = await (gate === undefined ? answer() : gate.run(request, call.owner, aims, answer))
       return { result, memory, running: call.running }
     } catch (thrown) {
-      memory.release()
+      // The gate may have given it up while it was under way.
+      void Promise.allSettled([running]).then(() => memory.release())
       const error = toWarpdexError(thrown)
+      if (error.code === 'NOT_OWNER') call.cancel()
       if (error.code !== 'CANCELLED' || call.givenUp || !call.expired) throw error
       throw new WarpdexError('DEADLINE_EXCEEDED', "the request's deadline passed before its turn came")
     }

@@ -65,7 +65,9 @@ export class ClientWatch {
       this.#end(SlowCloseCode.requestTooSlow, `a request that had begun came ${how}`)
     }
     const verdict = this.#heartbeat.tick(seconds, this.#bytesRead, !this.#socket.isPaused)
-    if (verdict === 'ask' && this.#socket.readyState === this.#socket.OPEN) this.#socket.ping()
+    // A client whose requests are not read takes the server for gone unless it hears from it.
+    const isAsked = verdict === 'ask' || this.#socket.isPaused
+    if (isAsked && this.#socket.readyState === this.#socket.OPEN) this.#socket.ping()
     if (verdict === 'gone') this.#socket.terminate()
   }
 

@@ -10,6 +10,7 @@ import {
   LIMITS,
   WarpdexError,
 } from '../../../clients/sdk/index.js'
+import { TcpProxy, WHOLE } from '../../torture/cluster/tcp-proxy.js'
 import { FakeServer, type Intervention } from './fake-server.js'
 
 const numbers = { name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false } as const
@@ -387,4 +388,26 @@ t.test('a call that is given up keeps nobody from the owner', async (t) => {
   const listed = client.listIndexes()
   await t.rejects(held, { code: 'DEADLINE_EXCEEDED' })
   t.equal((await listed).length, 1)
+})
+
+t.test('a server that vanishes is left, one that takes long is not', async (t) => {
+  const server = await listen(t)
+  const proxy = await TcpProxy.open(() => Number(new URL(server.url).port))
+  t.teardown(() => proxy.close())
+  const lost: string[] = []
+  const onDisconnect = ({ message }: WarpdexError) => lost.push(message)
+  const client = await connect(`ws://${proxy.address}`, { reconnect, connectTimeout: 300, onDisconnect })
+  t.teardown(() => client.close({ now: true }))
+  await client.createIndex(numbers)
+  const index = client.index<'u32', 'u32'>('numbers')
+  server.intervene = first('get', 'hold')
+  const slow = index.get(1).catch(() => {})
+  await setTimeout(2600)
+  t.strictSame(lost, [], 'it says hello again')
+  proxy.cut = { toServer: false, toClient: true }
+  await until(() => lost.length > 0)
+  t.match(lost[0], /silent/)
+  proxy.cut = WHOLE
+  t.equal(await index.get(1), undefined, 'it is asked again')
+  await slow
 })

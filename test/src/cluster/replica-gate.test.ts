@@ -8,7 +8,7 @@ const LIST = { id: 2, op: 'listIndexes' } as const satisfies Request
 const STATS = { id: 3, op: 'stats', index: undefined, relation: undefined } as const satisfies Request
 
 t.test('the owner answers, others refuse but for what is their own', async (t) => {
-  const node = { isOwner: false, owner: 'ws://owner' }
+  const node = { isOwner: false, owner: 'ws://owner', onLost: () => {} }
   const gate = new ReplicaGate(node, () => undefined)
   const run = (request: Request, connection: number, readsAny = false) =>
     gate.run(request, connection, { readsAny, set: undefined }, async () => 'answered')
@@ -28,7 +28,7 @@ t.test('the owner answers, others refuse but for what is their own', async (t) =
 
 t.test('a connection means one of several replica sets, and is sent to its nodes', async (t) => {
   const nodes = [{ set: 1, url: 'ws://one', role: 'following', position: 0 } as const]
-  const gate = new ReplicaGate({ isOwner: true, owner: undefined }, () => ({
+  const gate = new ReplicaGate({ isOwner: true, owner: undefined, onLost: () => {} }, () => ({
     name: 'c',
     set: 0,
     sets: 3,
@@ -47,7 +47,7 @@ t.test('a connection means one of several replica sets, and is sent to its nodes
 t.test(
   'what is read while another node may have become the owner is given up, and a change is not',
   async (t) => {
-    const node = { isOwner: true, owner: undefined }
+    const node = { isOwner: true, owner: undefined, onLost: () => {} }
     const gate = new ReplicaGate(node, () => undefined)
     const aims = { readsAny: false, set: undefined }
     const meanwhile = async () => {
@@ -64,3 +64,21 @@ t.test(
     await t.rejects(gate.run(DROP, 3, aims, stopping), { code: 'NOT_OWNER' }, 'another node does it')
   },
 )
+
+t.test('what may be asked for again does not wait for a log that does not answer', async (t) => {
+  const node = { isOwner: true, owner: undefined, onLost: () => {} }
+  const gate = new ReplicaGate(node, () => undefined)
+  const aims = { readsAny: false, set: undefined }
+  const never = () => new Promise<string>(() => {})
+  let drop = (_answer: string) => {}
+  const underWay = [
+    gate.run(LIST, 1, aims, never),
+    gate.run({ id: 4, op: 'batch', writeId: 1, parts: [] }, 2, aims, never),
+  ]
+  const dropping = gate.run(DROP, 3, aims, () => new Promise<string>((resolve) => (drop = resolve)))
+  node.isOwner = false
+  node.onLost()
+  for (const one of underWay) await t.rejects(one, { code: 'NOT_OWNER' })
+  drop('answered')
+  t.equal(await dropping, 'answered', 'without a write id it would be done twice')
+})

@@ -169,6 +169,26 @@ t.test('who has vanished is noticed, and who is only silent stays', async (t) =>
   t.match((await silent.ask({ id: 1, op: 'listIndexes' })).header, { ok: true })
 })
 
+t.test('who is not read on hears from the server all the same', async (t) => {
+  let answer = () => {}
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  const structures = countingBy(async () => {
+    await answered
+    return new Uint32Array(1)
+  })
+  const { url } = await start(t, {}, { structures, limits: { requestsInFlight: 1, pingSeconds: 0.2 } })
+  const client = await createNumbers(t, url)
+  let pings = 0
+  client.socket.on('ping', () => pings++)
+  const { _socket: stream } = client.socket as unknown as { readonly _socket: Socket }
+  stream.write(await counts(client, 2))
+  while (pings < 10) await setTimeout(10)
+  answer()
+  t.match((await client.reply()).header, { ok: true }, 'and its pongs do not end the connection')
+})
+
 t.test('large requests of many at once take their turns, and little ones pass', async (t) => {
   const limits = { bytesInAll: MIB / 4, bytesReserved: 64 * 1024 }
   const { url, load } = await start(t, {}, { limits })

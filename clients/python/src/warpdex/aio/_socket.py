@@ -24,8 +24,9 @@ _OPTIONS: dict[str, Any] = {
     "compression": None,
     "max_size": _limits.FRAME_BYTES,
     "close_timeout": 2,
-    # The server pings.
-    "ping_interval": None,
+    # A server that has vanished is left, but not one whose large reply takes long.
+    "ping_interval": 10,
+    "ping_timeout": 60,
     # The deadline of an attempt is that of its caller.
     "open_timeout": None,
 }
