@@ -240,21 +240,21 @@ export class Client {
    * Has an index of a cluster begin the parts of its replica sets with other keys, while it is used: copies it, makes what changes meanwhile there,
    * and gives the copy its name. Calls wait for the last of it. Scans, snapshots and feeds of the index fail with `INDEX_CHANGED`, and are to begin anew.
    *
-   * @param splitAt as of `createIndex`
+   * @param splitAt as of `createIndex`; without it each replica set gets as many entries
    * @returns how many entries it had
-   * @throws WarpdexError `BAD_REQUEST` without several replica sets; `POSITION_GONE` where the servers' `--feed-bytes` are fewer than is written meanwhile,
-   * then the index stays as it was
+   * @throws WarpdexError `BAD_REQUEST` without several replica sets; `INDEX_EXISTS` while another one is under way, `POSITION_GONE`
+   * where the servers' `--feed-bytes` are fewer than is written meanwhile; then the index stays as it was
    */
   async splitIndex<K extends KeyType>(
     name: string,
-    splitAt: Keys<K>,
+    splitAt?: Keys<K>,
     options: SplitOptions = {},
   ): Promise<number> {
     checkName(name, 'splitIndex', 'an index')
     checkOptions(options, SPLIT_OPTIONS, 'splitIndex')
     const { splitIndex } = await import('./cluster/split-index.js')
     // Which keys they are is the type's business.
-    return splitIndex(this.#connection, name, splitAt as AnyKeys, options)
+    return splitIndex(this.#connection, name, splitAt as AnyKeys | undefined, options)
   }
 
   async listIndexes(options: CallOptions = {}): Promise<readonly IndexDefinition[]> {

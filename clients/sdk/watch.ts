@@ -57,33 +57,26 @@ interface BatchColumns<K extends KeyType, P extends PayloadKind> {
   readonly expireAt: BigUint64Array | undefined
   readonly range: DeletedRange<K> | undefined
   /** Its ends as they travel, which may be no keys. */
-  readonly ends: CallColumns | undefined
+  readonly ends: Pick<CallColumns, 'from' | 'to'> | undefined
 }
 
 /** The changes that became durable together, in their order. */
 export class ChangeBatch<K extends KeyType, P extends PayloadKind> implements Iterable<Change<K, P>> {
   /** From which a feed goes on behind this batch, also much later. */
   readonly position: string
-  /** @internal Ends of the range that it has deleted, as they travel. */
-  readonly ends: CallColumns | undefined
+  /** @internal */
+  readonly columns: BatchColumns<K, P>
   readonly length: number
-  readonly #columns: BatchColumns<K, P>
 
   constructor(position: string, columns: BatchColumns<K, P>) {
     this.position = position
-    this.ends = columns.ends
     this.length = columns.range === undefined ? columns.keys.length : 1
-    this.#columns = columns
-  }
-
-  /** @internal The same changes, with another position. */
-  movedTo(position: string): ChangeBatch<K, P> {
-    return new ChangeBatch(position, this.#columns)
+    this.columns = columns
   }
 
   /** Change number i. */
   at(i: number): Change<K, P> {
-    const { ops, keys, payloads, expireAt, range } = this.#columns
+    const { ops, keys, payloads, expireAt, range } = this.columns
     if (range !== undefined) return { op: 'deleteRange', ...range }
     // What holds keys of type K gives keys of that type.
     const key = keys.at(i) as Key<K>

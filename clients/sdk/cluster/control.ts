@@ -130,34 +130,32 @@ async function orNothing(set: number, answer: Promise<Reply>): Promise<Reply | u
   }
 }
 
+/** @param replies one of each replica set */
 function joined(op: 'snapshot' | 'stats', replies: readonly (Reply | undefined)[]): Reply {
-  const all = replies.filter((reply) => reply !== undefined)
-  const [first] = all as [Reply]
+  const [first] = replies.filter((reply) => reply !== undefined) as [Reply]
   if (op === 'snapshot') {
-    const snapshots = all.flatMap(({ fields }) => (fields as ReplyFields['snapshot']).snapshots)
+    const snapshots = replies.flatMap((reply) =>
+      reply === undefined ? [] : (reply.fields as ReplyFields['snapshot']).snapshots,
+    )
     return { ...first, fields: { snapshots } as never }
   }
-  const stats = all.map(({ fields }) => fields as ReplyFields['stats'])
-  return { ...first, fields: { ...stats[0], indexes: indexesOf(stats) } as never }
+  const indexes = indexesOf(replies.map((reply) => (reply?.fields as ReplyFields['stats'])?.indexes ?? []))
+  return { ...first, fields: { ...first.fields, indexes } as never }
 }
 
-/** Of each index the sum of what replica sets have. Further figures are those of the first one that has it. */
-function indexesOf(stats: readonly ReplyFields['stats'][]): readonly IndexStats[] {
-  const byName = new Map<string, IndexStats>()
-  for (const { indexes } of stats) {
-    for (const index of indexes) {
-      const { keys, payloads, deviceBytes } = byName.get(index.name) ?? {
-        keys: 0,
-        payloads: 0,
-        deviceBytes: 0,
-      }
-      byName.set(index.name, {
-        ...(byName.get(index.name) ?? index),
-        keys: keys + index.keys,
-        payloads: payloads + index.payloads,
-        deviceBytes: deviceBytes + index.deviceBytes,
-      })
+/** Of each index the sum of what replica sets have, and the payloads of each. Further figures are those of the first one that has it. */
+function indexesOf(sets: readonly (readonly IndexStats[])[]): readonly IndexStats[] {
+  const names = new Set(sets.flatMap((indexes) => indexes.map(({ name }) => name)))
+  return Array.from(names, (name) => {
+    const parts = sets.map((indexes) => indexes.find((index) => index.name === name))
+    const sum = (figure: 'keys' | 'payloads' | 'deviceBytes') =>
+      parts.reduce((all, part) => all + (part?.[figure] ?? 0), 0)
+    return {
+      ...parts.find((part) => part !== undefined)!,
+      keys: sum('keys'),
+      payloads: sum('payloads'),
+      deviceBytes: sum('deviceBytes'),
+      payloadsOfSets: parts.map((part) => part?.payloads ?? 0),
     }
-  }
-  return [...byName.values()]
+  })
 }

@@ -11,10 +11,12 @@ import { definitionOf } from '../options.js'
 import { Index } from '../remote-index.js'
 import type { ScanPage } from '../results.js'
 import { Snapshot } from '../snapshot.js'
-import { type Change, type ChangeBatch, type DeletedRange, watchChanges } from '../watch.js'
+import { beginningOf, type Change, watchChanges } from '../watch.js'
 import { ClusterConnection } from './cluster-connection.js'
 import { formerName } from './control.js'
+import { equalParts } from './equal-parts.js'
 import { type Ends, Placement } from './placement.js'
+import { rangeIn } from './watch-parts.js'
 
 /** What a split tells of itself. */
 export interface SplitProgress {
@@ -29,12 +31,13 @@ interface Options {
 }
 
 type AnyIndex = Index<KeyType, PayloadKind>
-type AnyBatch = ChangeBatch<KeyType, PayloadKind>
 
 /** Where an index without a placement is. */
 const ON_FIRST: readonly PlacedRange[] = [{ set: 0 }]
 /** For how long the copies may take. */
 const SNAPSHOT_SECONDS = 3600
+/** For how long a split that is under way may write nothing. */
+const STILL_MS = 5000
 /** Changes that are made while calls wait: they take less than a moment. */
 const FEW_CHANGES = 1000
 /** Changes that are on their way at a time. */
@@ -49,15 +52,17 @@ const ROUNDS = 20
 export async function splitIndex(
   connection: Connection,
   name: string,
-  splitAt: AnyKeys,
+  splitAt: AnyKeys | undefined,
   options: Options,
 ): Promise<number> {
   if (!(connection instanceof ClusterConnection))
     throw badRequest('splitIndex is for a cluster of several replica sets')
   const split = new Split(connection, name, options)
+  await split.requireAlone()
   await split.settle()
+  const parts = await split.begin(splitAt ?? (await split.equalParts()))
   try {
-    return await split.run(splitAt)
+    return await split.run(parts)
   } catch (error) {
     await split.settle()
     throw error
@@ -69,14 +74,20 @@ interface Source {
   readonly set: number
   /** What is made of its changes already: those that its snapshot shows, or those up to the position of a batch. */
   from: Snapshot | string
-  /** The part of a range of keys that it has. */
-  readonly clip: (ends: Ends) => Ends | undefined
 }
 
-/** The index that is to take the place. */
+/** The index that is to take the place of another. */
 interface Target {
+  /** Where that has its keys. */
+  readonly former: Placement
   readonly calls: IndexCalls
   readonly index: AnyIndex
+}
+
+/** The index that is to be split, and where its keys are to be. */
+interface Parts {
+  readonly old: IndexDefinition & { readonly placement: readonly PlacedRange[] }
+  readonly places: readonly PlacedRange[]
 }
 
 class Split {
@@ -95,20 +106,46 @@ class Split {
     this.#options = options
   }
 
-  /** @returns how many entries were copied */
-  async run(splitAt: AnyKeys): Promise<number> {
+  /** @throws WarpdexError `INDEX_EXISTS` where another one is under way; one that ended halfway stands still */
+  async requireAlone(): Promise<void> {
+    const next = await this.#found(0, this.#next)
+    if (next === undefined) return
+    const feeds = setsOf(next.placement ?? ON_FIRST).map((set) => this.#calls(set, this.#next))
+    const reached = async () => {
+      const all = await Promise.all(feeds.map((calls) => beginningOf(calls, undefined, () => UNBOUNDED)))
+      return all.join()
+    }
+    const isGone = () => undefined
+    const before = await reached().catch(isGone)
+    await new Promise((resolve) => setTimeout(resolve, STILL_MS))
+    if ((await reached().catch(isGone)) !== before) throw this.#isUnderWay()
+  }
+
+  /** Keys that give each replica set as many entries. */
+  async equalParts(): Promise<AnyKeys> {
+    const index = new Index(new IndexCalls(this.#cluster, this.#name)) as AnyIndex
+    const { length } = this.#cluster.replicaSets
+    return (await equalParts(index, length, this.#options.signal)).splitAt as AnyKeys
+  }
+
+  /** Makes the index that is to take the place, empty. @throws WarpdexError as `requireAlone` */
+  async begin(splitAt: AnyKeys): Promise<Parts> {
     const { placement = ON_FIRST, ...old } = await this.#definitionOf(0, this.#name)
     if (old.of !== undefined)
       throw badRequest('an index over columns of a relation is where the relation is, on replica set 0')
     const { placement: places = ON_FIRST } = this.#cluster.placementFor(old, splitAt)
-    const definition = { ...old, name: this.#next, placement: places }
-    const { name: index, ...fields } = definition
-    await this.#cluster.request('createIndex', { index, ...fields }, {}, UNBOUNDED)
-    const calls = new IndexCalls(this.#cluster, this.#next)
-    const target = { calls, index: new Index(calls) as AnyIndex }
+    const fields = { ...old, index: this.#next, name: undefined, placement: places }
+    await this.#cluster.request('createIndex', fields, {}, UNBOUNDED).catch((error: unknown) => {
+      throw error instanceof WarpdexError && error.code === 'INDEX_EXISTS' ? this.#isUnderWay() : error
+    })
+    return { old: { ...old, placement }, places }
+  }
 
-    const former = new Placement({ ...old, placement })
-    const sources = await Promise.all(setsOf(placement).map((set) => this.#sourceOf(set, former)))
+  /** @returns how many entries were copied */
+  async run({ old, places }: Parts): Promise<number> {
+    const calls = new IndexCalls(this.#cluster, this.#next)
+    const target = { calls, index: new Index(calls) as AnyIndex, former: new Placement(old) }
+    const sources = await Promise.all(setsOf(old.placement).map((set) => this.#sourceOf(set)))
     const copied = await this.#copy(sources, target)
     for (let round = 0; round < ROUNDS; round++) {
       const found = await this.#catchUp(sources, this.#name, target)
@@ -142,13 +179,11 @@ class Split {
         await this.#ask(set, 'dropIndex', { index: this.#name, ifExists: true })
   }
 
-  async #sourceOf(set: number, placement: Placement): Promise<Source> {
+  async #sourceOf(set: number): Promise<Source> {
     const connection = this.#connection(set)
     const version = connection.newVersion()
     await connection.request('openVersion', { version, seconds: SNAPSHOT_SECONDS }, {}, UNBOUNDED)
-    const range = placement.sets.indexOf(set)
-    const clip = (ends: Ends) => (range < 0 ? undefined : placement.clip(range, ends))
-    return { set, from: new Snapshot(connection, version), clip }
+    return { set, from: new Snapshot(connection, version) }
   }
 
   async #copy(sources: readonly Source[], { index: target }: Target): Promise<number> {
@@ -167,11 +202,13 @@ class Split {
   /** Makes what has changed. @returns how many changes */
   async #catchUp(sources: readonly Source[], name: string, target: Target): Promise<number> {
     const before = this.#changes
+    const { former } = target
     for (const source of sources) {
       const { from } = source
       const making: Promise<unknown>[] = []
       for await (const batch of watchChanges(this.#calls(source.set, name), { from }, true)) {
-        for (const change of batch) making.push(make(change, target, this.#endsIn(batch, source)))
+        const range = rangeIn(batch, former, former.sets.indexOf(source.set))
+        for (const change of batch) making.push(make(change, target, range))
         this.#changes += batch.length
         source.from = batch.position
         // Many at a time: each write waits for its place in the log.
@@ -181,18 +218,6 @@ class Split {
       await Promise.all(making)
     }
     return this.#changes - before
-  }
-
-  /** Of a range that was deleted: the part that the source has, since the feeds of others are at other moments. */
-  #endsIn(batch: AnyBatch, { clip }: Source): Ends | undefined {
-    if (batch.ends === undefined) return undefined
-    const {
-      op,
-      from: _from,
-      to: _to,
-      ...exclusions
-    } = batch.at(0) as DeletedRange<KeyType> & { readonly op: string }
-    return op === 'deleteRange' ? clip({ ...exclusions, ...batch.ends }) : undefined
   }
 
   /** @throws WarpdexError `CANCELLED` where nobody waits any more */
@@ -207,6 +232,11 @@ class Split {
     if (typeof source.from !== 'string') return
     const { handle, generation } = await this.#calls(source.set, this.#former).definition.get(UNBOUNDED)
     source.from = `${handle}.${generation}.${source.from.split('.')[2]}`
+  }
+
+  #isUnderWay(): WarpdexError {
+    const name = JSON.stringify(this.#name)
+    return new WarpdexError('INDEX_EXISTS', `another split of index ${name} is under way; wait for its end`)
   }
 
   #connection(set: number): NodeConnection {

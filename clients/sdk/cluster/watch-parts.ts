@@ -1,9 +1,12 @@
+import type { Column } from '../../../protocol/columns.js'
 import { badRequest, WarpdexError } from '../../../protocol/errors.js'
 import { shown } from '../../../protocol/shown.js'
-import type { KeyType, PayloadKind } from '../../../protocol/types.js'
+import type { IndexDefinition, KeyType, PayloadKind } from '../../../protocol/types.js'
 import { IndexCalls } from '../index-calls.js'
-import { beginningOf, type ChangeBatch, type WatchOptions, watchChanges } from '../watch.js'
-import { Placement } from './placement.js'
+import type { Key } from '../keys.js'
+import { keyVector } from '../results.js'
+import { beginningOf, ChangeBatch, type DeletedRange, type WatchOptions, watchChanges } from '../watch.js'
+import { type Ends, Placement } from './placement.js'
 
 /** The feed of an index on one replica set. */
 interface Feed<K extends KeyType, P extends PayloadKind> {
@@ -31,7 +34,9 @@ export async function* watchParts<K extends KeyType, P extends PayloadKind>(
   const { connection, name } = calls
   const bounds = () => connection.bounds({ deadline: Number.POSITIVE_INFINITY, signal })
   const given = typeof from === 'string' ? parsePositions(from) : undefined
-  const { sets } = new Placement(await calls.definition.get(bounds()))
+  const known = await calls.definition.get(bounds())
+  const placement = new Placement(known)
+  const { sets } = placement
   const hasAll = given === undefined || (given.size === sets.length && sets.every((set) => given.has(set)))
   if (!hasAll) throw isAnother(name)
   const stop = new AbortController()
@@ -49,7 +54,10 @@ export async function* watchParts<K extends KeyType, P extends PayloadKind>(
     })
     for await (const { set, batch } of asTheyCome(feeds, stop)) {
       positions.set(set, batch.position)
-      yield batch.movedTo(positionsText(positions))
+      const range = rangeIn(batch, placement, sets.indexOf(set))
+      if (range === undefined && batch.columns.range !== undefined) continue
+      const columns = { ...batch.columns, range: range && keysOf<K>(range, known) }
+      yield new ChangeBatch(positionsText(positions), columns)
     }
   } catch (error) {
     const isGone = error instanceof WarpdexError && ['INDEX_CHANGED', 'UNKNOWN_INDEX'].includes(error.code)
@@ -60,6 +68,24 @@ export async function* watchParts<K extends KeyType, P extends PayloadKind>(
   } finally {
     signal?.removeEventListener('abort', abort)
   }
+}
+
+/**
+ * Of the range that a batch has deleted, the part that is in one of those of a placement. Each replica set is told of the whole, at another moment than others
+ * are.
+ */
+export function rangeIn<K extends KeyType, P extends PayloadKind>(
+  { columns: { range, ends } }: ChangeBatch<K, P>,
+  placement: Placement,
+  number: number,
+): Ends | undefined {
+  return range && ends && placement.clip(number, { ...range, from: ends.from, to: ends.to })
+}
+
+function keysOf<K extends KeyType>(ends: Ends, { keyType }: IndexDefinition): DeletedRange<K> {
+  // What holds keys of type K gives keys of that type.
+  const keyOf = (end: Column | undefined) => end && (keyVector(keyType, end).at(0) as Key<K>)
+  return { ...ends, from: keyOf(ends.from), to: keyOf(ends.to) }
 }
 
 /**

@@ -333,7 +333,14 @@ t.test('an index is split at other keys while it is used', { skip: lack ?? false
   )
   t.comment(`${calls} rounds`)
 
+  // There is one at a time.
+  const both = await Promise.allSettled([client.splitIndex('a', [500]), client.splitIndex('a', [600])])
+  const late = both.find(({ status }) => status === 'rejected')
+  t.match(late, { reason: { code: 'INDEX_EXISTS', message: /another split of index "a" is under way/ } })
+  t.same(await placement(), [['a', 2]])
+
   // Ended halfway, it is made good by the next one.
+  await client.createIndex({ ...definition, name: 'a ~next' }, { splitAt: [1] })
   const first = await connect(nodes[0]!.url, { set: 0 })
   t.teardown(() => first.close())
   await first.renameIndex('a', 'a ~former')
