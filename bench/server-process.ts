@@ -66,6 +66,11 @@ export class ServerProcess {
     this.#child.kill('SIGCONT')
   }
 
+  /** Sends it a signal. */
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal)
+  }
+
   get hasEnded(): boolean {
     return this.#child.exitCode !== null || this.#child.signalCode !== null
   }

@@ -92,7 +92,8 @@ export class ClusterMember {
     const onWarning = this.#onWarning
     try {
       const place = await this.#openPlace(this.#set)
-      const snapshots = place && new ReplicaSnapshots({ engine, log, place, onWarning })
+      const { replicaSnapshotBytes: logBytes } = this.#config
+      const snapshots = place && new ReplicaSnapshots({ engine, log, place, onWarning, logBytes })
       this.#node = await ReplicaNode.open({ engine, log, ownership, name, onWarning, snapshots })
     } catch (error) {
       await ownership.close()

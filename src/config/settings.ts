@@ -138,6 +138,11 @@ const settings = {
       isRight: (where) => !where.includes('://') || /^(s3:\/\/[^/]|file:\/\/\/)/.test(where),
     },
   ),
+  replicaSnapshotBytes: bytes(
+    'Bytes of log after which the owner of the replica set takes one',
+    2 ** 30,
+    64 * 1024,
+  ),
   natsCredentials: text('File with the credentials for the NATS servers', ''),
   natsMonitors: text(
     'HTTP addresses of their monitoring, as http://HOST:8222,…, where they do not tell by NATS that they sync what they acknowledge',

@@ -17,6 +17,8 @@ export interface FaultContext {
   readonly random: Random
   /** An empty folder of its own. */
   readonly directory: string
+  /** Of clusters. */
+  readonly replicaSets?: number | undefined
   /** Told of what has been done so far. */
   readonly onProgress: (line: string) => void
 }

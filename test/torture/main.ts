@@ -8,12 +8,13 @@ import { Random, seedOfRun } from '../random.js'
 import { FAULTS } from './faults.js'
 
 const names = FAULTS.map(({ name }) => name)
-const { minutes, seed, kinds } = await yargs(hideBin(process.argv))
+const { minutes, seed, kinds, replicaSets } = await yargs(hideBin(process.argv))
   .command('$0 [kinds..]', 'npm run torture -- [kinds of faults] [options]', (command) =>
     command.positional('kinds', { choices: names, array: true, default: names, describe: 'kinds of faults' }),
   )
   .option('minutes', { type: 'number', default: 5, describe: 'how long to go on' })
   .option('seed', { type: 'number', describe: 'seed of the first round [a fresh one]' })
+  .option('replica-sets', { type: 'number', default: 1, describe: 'replica sets of the cluster' })
   .strict()
   .parseAsync()
 
@@ -26,7 +27,7 @@ for (let round = seed ?? seedOfRun(); performance.now() < end; round++) {
     const directory = mkdtempSync(join(tmpdir(), 'warpdex-torture-'))
     const start = performance.now()
     try {
-      const result = await run({ random: new Random(round), directory, onProgress: console.log })
+      const result = await run({ random: new Random(round), directory, replicaSets, onProgress: console.log })
       const seconds = ((performance.now() - start) / 1000).toFixed(1)
       console.log(`${name}, seed ${round}: ${result} (${seconds} s)`)
     } catch (error) {

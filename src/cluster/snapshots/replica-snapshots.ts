@@ -4,8 +4,6 @@ import type { Engine } from '../../engine/engine.js'
 import type { ReplicatedLog } from '../replicated-log.js'
 import type { SnapshotPlace } from './snapshot-place.js'
 
-/** Bytes of log after which a snapshot is worth its time. */
-const LOG_BYTES = 2 ** 30
 /** How many are kept: the log begins behind the oldest, should the newest be damaged. */
 const KEPT = 2
 
@@ -14,7 +12,8 @@ interface SnapshotsOptions {
   readonly log: ReplicatedLog
   readonly place: SnapshotPlace
   readonly onWarning: (message: string) => void
-  readonly logBytes?: number
+  /** Bytes of log after which a snapshot is worth its time. */
+  readonly logBytes: number
 }
 
 /** Takes the snapshots of a replica set that its node owns. What the older of the two newest has is removed from the log. */
@@ -35,7 +34,7 @@ export class ReplicaSnapshots {
   /** Told of bytes that were appended: takes a snapshot in the background when one is due. @param position up to which the store has all */
   appended(bytes: number, position: () => number): void {
     this.#bytes += bytes
-    if (this.#bytes < (this.#options.logBytes ?? LOG_BYTES) || this.#taking !== undefined) return
+    if (this.#bytes < this.#options.logBytes || this.#taking !== undefined) return
     this.#bytes = 0
     this.#taking = this.#take(position())
       .catch((thrown: unknown) => {

@@ -76,6 +76,11 @@ export class NatsServers {
     return servers
   }
 
+  /** Where one keeps what it has. */
+  static folder(directory: string, i: number): string {
+    return join(directory, `nats-${i}`)
+  }
+
   /** For `--nats`. */
   get addresses(): string {
     return this.#ports.map(({ client }) => `nats://127.0.0.1:${client}`).join(',')
@@ -94,7 +99,7 @@ export class NatsServers {
   /** Starts one, or starts it again. */
   async run(i: number): Promise<void> {
     const { client, cluster, http } = this.#ports[i]!
-    const directory = join(this.#directory, `nats-${i}`)
+    const directory = NatsServers.folder(this.#directory, i)
     mkdirSync(directory, { recursive: true })
     const routes = this.#ports.map(({ cluster }) => `nats://127.0.0.1:${cluster}`)
     // Clients use the addresses that they are given, since there may be a proxy at these.

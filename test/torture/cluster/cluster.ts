@@ -2,54 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Random } from '../../random.js'
 import { Load } from './load.js'
 import { Nodes } from './nodes.js'
-import { WHOLE } from './tcp-proxy.js'
+import { TROUBLES } from './troubles.js'
 
-const NODES = 3
 /** How long it takes at most until writes are acknowledged again after all is mended. */
 const PATIENCE_MS = 60_000
-
-/** Something that goes wrong for a while. */
-interface Trouble {
-  /** Milliseconds for which it lasts. */
-  readonly longest: number
-  begin(nodes: Nodes, i: number): void | Promise<void>
-  end(nodes: Nodes, i: number): void | Promise<void>
-}
-
-const BOTH = { toServer: true, toClient: true }
-
-function cutOff(cut: Parameters<Nodes['cut']>[1]): Trouble {
-  return { longest: 8000, begin: (nodes, i) => nodes.cut(i, cut), end: (nodes, i) => nodes.cut(i, {}) }
-}
-
-/** By name; those of a node and those of a NATS server. Leases last for 3 seconds. */
-const TROUBLES: Readonly<Record<string, Trouble>> = {
-  'node killed': { longest: 5000, begin: (nodes, i) => nodes.kill(i), end: (nodes, i) => nodes.run(i) },
-  'node paused': { longest: 8000, begin: (nodes, i) => nodes.pause(i), end: (nodes, i) => nodes.resume(i) },
-  'node emptied': {
-    longest: 3000,
-    begin: async (nodes, i) => {
-      await nodes.kill(i)
-      await nodes.empty(i)
-    },
-    end: (nodes, i) => nodes.run(i),
-  },
-  'node cut off': cutOff({ nats: BOTH, clients: BOTH }),
-  'node cut off from NATS': cutOff({ nats: BOTH }),
-  'node cannot send to NATS': cutOff({ nats: { ...WHOLE, toServer: true } }),
-  'node cannot hear NATS': cutOff({ nats: { ...WHOLE, toClient: true } }),
-  'node cannot answer clients': cutOff({ clients: { ...WHOLE, toClient: true } }),
-  'NATS server killed': {
-    longest: 5000,
-    begin: ({ nats }, i) => nats.kill(i),
-    end: ({ nats }, i) => nats.run(i),
-  },
-  'NATS server paused': {
-    longest: 8000,
-    begin: ({ nats }, i) => nats.pause(i),
-    end: ({ nats }, i) => nats.resume(i),
-  },
-}
 
 /** Milliseconds without an answer, the longest of each time that something went wrong. */
 interface Outages {
@@ -64,23 +20,28 @@ interface TortureOptions {
   /** Names of what goes wrong; all unless given. */
   readonly troubles?: readonly string[]
   readonly natsServers?: 1 | 3
+  readonly replicaSets?: number | undefined
   readonly onProgress: (line: string) => void
 }
 
 /**
- * A replica set of three nodes in processes of their own, of which one, or a NATS server, fails time and again while clients work. In the end all nodes
+ * A cluster of nodes in processes of their own, of which one, or a NATS server, fails time and again while clients work. In the end all nodes of a replica set
  * have the same, nothing is lost that was acknowledged, nothing is there twice, and what clients saw is linearizable.
  * @returns what was done, and for how long nothing was answered
  * @throws Error that says what is wrong
  */
 export async function tortureCluster(options: TortureOptions): Promise<string> {
-  const { directory, random, rounds, natsServers = 3, onProgress } = options
-  const names = options.troubles ?? Object.keys(TROUBLES)
+  const { directory, random, rounds, natsServers = 3, replicaSets = 1, onProgress } = options
+  const wanted = options.troubles ?? Object.keys(TROUBLES)
+  const disks = wanted.some((name) => TROUBLES[name]!.isOfDisks)
   const outages = new Map<string, Outages>()
-  const nodes = await Nodes.start(directory, NODES, natsServers)
+  const nodes = await Nodes.start({ directory, natsServers, replicaSets, disks })
+  const names = wanted.filter((name) => nodes.haveDisks || !TROUBLES[name]!.isOfDisks)
+  if (names.length < wanted.length)
+    onProgress('disks are not filled: mounting small ones takes root, as in unshare -rm')
   let load: Load | undefined
   try {
-    load = await Load.start(nodes.urls, random)
+    load = await Load.start(nodes.addresses, random)
     for (let round = 0; round < rounds; round++) {
       const name = random.pick(names)
       const start = performance.now()
@@ -102,20 +63,21 @@ export async function tortureCluster(options: TortureOptions): Promise<string> {
 }
 
 async function oneRound(nodes: Nodes, load: Load, name: string, random: Random): Promise<void> {
-  const { longest, begin, end } = TROUBLES[name]!
+  const { longest, of, begin, end } = TROUBLES[name]!
   load.nextKeys()
   await pause(random.below(1000))
   const owner = await load.owner()
-  const isOfNats = name.startsWith('NATS')
-  const count = isOfNats ? nodes.nats.clientPorts.length : NODES
+  const count = of === 'node' ? nodes.addresses.length : nodes.nats.clientPorts.length
   // Every other time it is the owner's turn.
-  const i = !isOfNats && owner >= 0 && random.chance(0.5) ? owner : random.below(count)
+  const i = of === 'node' && owner >= 0 && random.chance(0.5) ? owner : random.below(count)
   await begin(nodes, i)
+  if (nodes.nats.clientPorts.length > 1) load.grow()
   await pause(longest / 4 + random.below((longest * 3) / 4))
   await end(nodes, i)
   const { length } = load.acknowledged
   for (const until = performance.now() + PATIENCE_MS; load.acknowledged.length === length; await pause(10)) {
-    if (performance.now() > until) throw new Error(`after "${name}" of ${i} nothing is acknowledged any more`)
+    if (performance.now() > until)
+      throw new Error(`after "${name}" of ${i} nothing is acknowledged any more\n${await load.state()}`)
   }
   const { ended } = nodes
   if (ended.length > 0)

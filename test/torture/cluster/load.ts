@@ -1,12 +1,24 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Client, connect, type Index, WarpdexError } from '../../../clients/sdk/index.js'
+import {
+  type Client,
+  type ConnectOptions,
+  connect,
+  type Index,
+  WarpdexError,
+} from '../../../clients/sdk/index.js'
 import type { ReplicaFigures } from '../../../protocol/replica.js'
 import { Random } from '../../random.js'
+import { Bulk } from './bulk.js'
+import { SpreadKeys } from './keys.js'
+import { Marks } from './marks.js'
+import type { NodeAddress } from './nodes.js'
 import { type Act, explainFollower, explainHistory, type Operation, type Value } from './register.js'
 
 const CLIENTS = 4
 /** Keys that are written to at a time, few so that clients meet. */
 const KEYS = 3
+/** From here on they are of marks, one a client and replica set. */
+const FIRST_MARK = 2 ** 20
 /** After which nobody waits for an answer any more: the outcome is unknown. */
 const DEADLINE_MS = 30_000
 const REGISTERS = 'registers'
@@ -21,11 +33,14 @@ interface Entries {
 }
 
 /**
- * Clients of a replica set, and all that they saw. Of its two indexes, the one has registers, to each of which they do all at once; to the other, whose keys have many payloads, each adds what
+ * Clients of a cluster, and all that they saw. Of its two indexes, the one has registers, to each of which they do all at once; to the other, whose keys have many payloads, each adds what
  * nobody else does.
  */
 export class Load {
-  readonly #urls: readonly string[]
+  readonly #nodes: readonly NodeAddress[]
+  readonly #sets: number
+  readonly #keys: SpreadKeys
+  readonly #marks = new Marks()
   readonly #clients: Client[] = []
   readonly #histories = new Map<number, Operation[]>()
   /** Reads of a follower over one connection, by the key. */
@@ -36,6 +51,8 @@ export class Load {
   )
   readonly #random: Random
   readonly #working: Promise<void>[] = []
+  #bulk: Bulk | undefined
+  readonly #wrong: string[] = []
   #isOver = false
   #written = 0
   #window = 0
@@ -45,27 +62,26 @@ export class Load {
   /** How often each error came whose cause is a fault. */
   readonly errors = new Map<string, number>()
 
-  private constructor(urls: readonly string[], random: Random) {
-    this.#urls = urls
+  private constructor(nodes: readonly NodeAddress[], random: Random) {
+    this.#nodes = nodes
     this.#random = random
+    this.#sets = Math.max(...nodes.map(({ set }) => set)) + 1
+    this.#keys = new SpreadKeys(this.#sets)
   }
 
-  static async start(urls: readonly string[], random: Random): Promise<Load> {
-    const load = new Load(urls, random)
+  static async start(nodes: readonly NodeAddress[], random: Random): Promise<Load> {
+    const load = new Load(nodes, random)
     const definition = { keyType: 'u32', payloadKind: 'u32' } as const
+    const { splitAt } = load.#keys
+    const options = { ifNotExists: true, splitAt }
     for (let i = 0; i < CLIENTS; i++) {
-      const client = await load.#connect(urls)
-      const registers = await client.createIndex(
-        { ...definition, name: REGISTERS, unique: true },
-        { ifNotExists: true },
-      )
-      const journal = await client.createIndex(
-        { ...definition, name: JOURNAL, unique: false },
-        { ifNotExists: true },
-      )
-      load.#working.push(load.#write(registers, journal, i))
+      const client = await load.#connect(nodes)
+      const registers = await client.createIndex({ ...definition, name: REGISTERS, unique: true }, options)
+      const journal = await client.createIndex({ ...definition, name: JOURNAL, unique: false }, options)
+      load.#working.push(load.#write(client, registers, journal, i))
     }
-    for (const url of urls) load.#working.push(load.#follow(url))
+    for (const node of nodes) load.#working.push(load.#follow(node))
+    load.#bulk = await Bulk.create(await load.#connect(nodes), load.#keys)
     return load
   }
 
@@ -74,19 +90,27 @@ export class Load {
     this.#window++
   }
 
-  /** Number of the node that owns the replica set, as far as another one knows. */
+  /** Begins to write so much that nodes need more of their disks. */
+  grow(): void {
+    if (this.#bulk === undefined) return
+    this.#working.push(this.#bulk.grow(this.#sets, (write) => this.#attempt(write)))
+  }
+
+  /** Number of the node that owns one of the replica sets, as far as another one knows; -1 where that knows of none. */
   async owner(): Promise<number> {
-    const owners = this.#urls.map(async (url) => {
-      const client = await this.#connect(url, 'any')
-      return this.#urls.indexOf((await replicaOf(client)).owner ?? '')
+    const wanted = this.#random.below(this.#sets)
+    const owners = this.#nodes.map(async (node) => {
+      if (node.set !== wanted) throw new Error('it knows no owner of another replica set')
+      const { owner } = await replicaOf(await this.#connect([node], { reads: 'any', set: wanted }))
+      return this.#nodes.findIndex(({ url }) => url === owner)
     })
     return Promise.any(owners)
   }
 
   /** What each node says of itself, for whoever looks for what is wrong. */
   async state(): Promise<string> {
-    const states = this.#urls.map(async (url) => {
-      const client = await connect(url, { reads: 'any', connectTimeout: 3000 })
+    const states = this.#nodes.map(async ({ url, set }) => {
+      const client = await connect(url, { reads: 'any', set, connectTimeout: 3000 })
       this.#clients.push(client)
       return `${url}: ${JSON.stringify(await replicaOf(client, 3000))}`
     })
@@ -109,41 +133,52 @@ export class Load {
    * @throws Error that says what is wrong
    */
   async check(): Promise<void> {
-    const client = await this.#connect(this.#urls)
+    const client = await this.#connect(this.#nodes)
     const registers = await client.index<'u32', 'u32'>(REGISTERS)
     for (const [key, history] of this.#histories) await this.#read(registers, key, history)
-    const { position } = await replicaOf(client)
-    const all = await Promise.all(this.#urls.map((url) => this.#contents(url, position)))
+    const { positions } = await client.position()
+    const all = await Promise.all(this.#nodes.map((node) => this.#contents(node, positions)))
     for (const [i, contents] of all.entries()) {
-      if (contents !== all[0])
-        throw new Error(`node ${i} has not the same as node 0:\n${contents}\n${all[0]}`)
+      const other = this.#nodes.findIndex(({ set }) => set === this.#nodes[i]!.set)
+      if (contents !== all[other])
+        throw new Error(`node ${i} has not the same as node ${other}:\n${contents}\n${all[other]}`)
     }
     this.#checkHistories()
+    await this.#bulk?.check()
     await this.#checkJournal(await client.index<'u32', 'u32'>(JOURNAL))
   }
 
-  async #connect(urls: string | readonly string[], reads: 'latest' | 'any' = 'latest'): Promise<Client> {
-    const client = await connect(urls, { reads, deadline: DEADLINE_MS, connectTimeout: 3000 })
+  async #connect(nodes: readonly NodeAddress[], options: ConnectOptions = {}): Promise<Client> {
+    const urls = nodes.map(({ url }) => url)
+    const client = await connect(urls, { deadline: DEADLINE_MS, connectTimeout: 3000, ...options })
     this.#clients.push(client)
     return client
   }
 
-  async #write(registers: Index<'u32', 'u32'>, journal: Index<'u32', 'u32'>, client: number): Promise<void> {
+  async #write(
+    client: Client,
+    registers: Index<'u32', 'u32'>,
+    journal: Index<'u32', 'u32'>,
+    number: number,
+  ): Promise<void> {
     const random = new Random(this.#random.word())
-    const { acknowledged, unknown } = this.#entries[client]!
+    const { acknowledged, unknown } = this.#entries[number]!
     while (!this.#isOver) {
-      const key = this.#window * KEYS + random.below(KEYS)
+      const key = this.#someKey(random)
       const history = this.#historyOf(key)
       const value = ++this.#written
-      const kind = random.below(10)
+      const kind = random.below(11)
       if (kind < 3) await this.#read(registers, key, history)
       else if (kind < 5)
         await this.#change(history, { kind: 'write', value }, () => registers.put(key, value))
       else if (kind < 6)
         await this.#change(history, { kind: 'write', value: undefined }, () => registers.delete(key))
       else if (kind < 8) await this.#swap(registers, key, value)
-      else {
-        const isDone = await this.#attempt(() => journal.insert(client, value))
+      else if (kind < 9) {
+        const mark = this.#keys.keyOf(FIRST_MARK + number * this.#sets + random.below(this.#sets))
+        await this.#attempt(() => this.#marks.raise(client, registers, mark, value))
+      } else {
+        const isDone = await this.#attempt(() => journal.insert(this.#keys.keyOf(number), value))
         ;(isDone ? acknowledged : unknown).add(value)
       }
       await pause(random.below(20))
@@ -204,7 +239,8 @@ export class Load {
   }
 
   /** Reads what a node has, whether it is the owner or not. */
-  async #follow(url: string): Promise<void> {
+  async #follow(node: NodeAddress): Promise<void> {
+    const { set } = node
     const random = new Random(this.#random.word())
     let reads = new Map<number, Operation[]>()
     const start = () => {
@@ -212,15 +248,10 @@ export class Load {
       this.#followed.push(reads)
     }
     start()
-    const client = await connect(url, {
-      reads: 'any',
-      deadline: DEADLINE_MS,
-      connectTimeout: 3000,
-      onDisconnect: start,
-    })
-    this.#clients.push(client)
+    const client = await this.#connect([node], { reads: 'any', set, onDisconnect: start })
     while (!this.#isOver) {
-      const key = this.#window * KEYS + random.below(KEYS)
+      const key = this.#someKey(random, set)
+      const mark = this.#keys.keyOf(FIRST_MARK + random.below(CLIENTS) * this.#sets + set)
       const seen = reads
       const begin = performance.now()
       try {
@@ -232,10 +263,20 @@ export class Load {
             ...(seen.get(key) ?? []),
             { act: { kind: 'read', value }, begin, end: performance.now() },
           ])
+        const wrong = await this.#marks.explain(client, set, mark)
+        if (seen === reads && wrong !== undefined) this.#wrong.push(wrong)
       } catch (error) {
         this.#note(error)
       }
       await pause(50)
+    }
+  }
+
+  /** One of those that are written to at the moment, of any replica set unless one is given. */
+  #someKey(random: Random, set?: number): number {
+    for (;;) {
+      const number = this.#window * KEYS + random.below(KEYS)
+      if (set === undefined || this.#keys.setOf(number) === set) return this.#keys.keyOf(number)
     }
   }
 
@@ -251,12 +292,14 @@ export class Load {
   }
 
   /** All that a node has, once it has what the log has up to a position. */
-  async #contents(url: string, position: number): Promise<string> {
-    const client = await this.#connect(url, 'any')
-    for (const until = performance.now() + DEADLINE_MS; (await replicaOf(client)).position < position; ) {
-      if (performance.now() > until) throw new Error(`${url} does not come to position ${position}`)
-      await pause(50)
-    }
+  async #contents(node: NodeAddress, positions: readonly number[]): Promise<string> {
+    const { set } = node
+    const client = await this.#connect([node], { reads: 'any', set })
+    await client.reached({ positions: positions.slice(set, set + 1) }).catch(async (cause: unknown) => {
+      throw new Error(`${node.url} does not come to position ${positions[set]}\n${await this.state()}`, {
+        cause,
+      })
+    })
     let contents = ''
     for (const name of [REGISTERS, JOURNAL]) {
       for await (const { key, payload } of client.index<'u32', 'u32'>(name).entries())
@@ -266,6 +309,7 @@ export class Load {
   }
 
   #checkHistories(): void {
+    if (this.#wrong.length > 0) throw new Error(`a follower went back: ${this.#wrong.join('; ')}`)
     for (const [key, history] of this.#histories) {
       const wrong = explainHistory(history)
       if (wrong !== undefined)
@@ -281,7 +325,7 @@ export class Load {
 
   async #checkJournal(journal: Index<'u32', 'u32'>): Promise<void> {
     for (const [client, { acknowledged, unknown }] of this.#entries.entries()) {
-      const found = [...(await journal.getAll(client))]
+      const found = [...(await journal.getAll(this.#keys.keyOf(client)))]
       const distinct = new Set(found)
       if (distinct.size < found.length) throw new Error(`client ${client} has entries in the journal twice`)
       for (const payload of acknowledged) {

@@ -1,0 +1,42 @@
+import type { Client, Index } from '../../../clients/sdk/index.js'
+import type { SpreadKeys } from './keys.js'
+
+const PAYLOAD_BYTES = 64 * 1024
+/** Of each replica set: more than nodes have set aside on disk. */
+const PAYLOADS = 40
+
+/** Large payloads, each under a key of its own. */
+export class Bulk {
+  readonly #index: Index<'u32', 'bytes'>
+  readonly #keys: SpreadKeys
+  readonly #acknowledged: number[] = []
+  #next = 0
+
+  private constructor(index: Index<'u32', 'bytes'>, keys: SpreadKeys) {
+    this.#index = index
+    this.#keys = keys
+  }
+
+  static async create(client: Client, keys: SpreadKeys): Promise<Bulk> {
+    const definition = { name: 'bulk', keyType: 'u32', payloadKind: 'bytes', unique: true } as const
+    return new Bulk(await client.createIndex(definition, { splitAt: keys.splitAt }), keys)
+  }
+
+  /** Writes more of them. @param attempt makes a write, and says whether it was acknowledged */
+  async grow(sets: number, attempt: (write: () => Promise<unknown>) => Promise<boolean>): Promise<void> {
+    for (let left = PAYLOADS * sets; left > 0; left--) {
+      const key = this.#keys.keyOf(this.#next++)
+      const payload = new Uint8Array(PAYLOAD_BYTES).fill(key)
+      if (await attempt(() => this.#index.put(key, payload))) this.#acknowledged.push(key)
+    }
+  }
+
+  /** @throws Error that says what is lacking */
+  async check(): Promise<void> {
+    for (const key of this.#acknowledged) {
+      const payload = await this.#index.get(key)
+      const isRight = payload?.length === PAYLOAD_BYTES && payload.every((byte) => byte === (key & 255))
+      if (!isRight) throw new Error(`the large payload of ${key} is not there, though it was acknowledged`)
+    }
+  }
+}
