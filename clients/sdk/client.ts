@@ -212,7 +212,8 @@ export class Client {
   }
 
   /**
-   * Gives an index a name that none has. Calls on `index(name)` go on in what has that name then, if there is one.
+   * Gives an index a name that none has. Calls on `index(name)` go on in what has that name then, if there is one. Where an index is on several replica sets,
+   * calls wait meanwhile, and what ended halfway is ended by the same call; so with `swapIndexes`.
    *
    * @throws WarpdexError `UNKNOWN_INDEX`, `INDEX_EXISTS`
    */

@@ -25,8 +25,8 @@ export interface Balanced {
   readonly splitAt?: readonly AnyKey[]
 }
 
-/** The name of an index that a split makes, or takes the place of. */
-const OF_A_SPLIT = /^(.*) ~(next|former)$/s
+/** What an index is called while it is split, or gets another name. */
+const ON_THE_WAY = /^(.*) ~(next$|former$|to |becomes )/s
 /** What the largest part loses at least: a split copies the whole index. */
 const WORTH = 0.1
 
@@ -49,11 +49,11 @@ export class Balancer {
     for (const index of indexes) {
       const before = index.payloadsOfSets as readonly number[]
       if (signal.aborted) return
-      const [, split, role] = OF_A_SPLIT.exec(index.name) ?? []
+      const [, name, role] = ON_THE_WAY.exec(index.name) ?? []
       // Without the name, a split has ended in its last steps, and the next one makes that good.
-      const isLeft = role === 'former' && !indexes.some(({ name }) => name === split)
-      if (isLeft && !this.#options.dryRun) await splitShown(client, split!, undefined, signal)
-      if (split === undefined && this.#isUneven(index, before))
+      const isLeft = role === 'former' && !indexes.some((other) => other.name === name)
+      if (isLeft && !this.#options.dryRun) await splitShown(client, name!, undefined, signal)
+      if (name === undefined && this.#isUneven(index, before))
         yield await this.#cut(client, index, before, signal)
     }
   }

@@ -1,5 +1,5 @@
 import type { IndexDefinition } from '../../../protocol/types.js'
-import { formerName } from '../../sdk/cluster/control.js'
+import { formerName } from '../../sdk/cluster/rename-indexes.js'
 import type { Client } from '../../sdk/index.js'
 import { argument, clientCommand, JSON_OUTCOME } from '../command.js'
 import { type AnyKey, parseKeyEnd } from '../keys.js'

@@ -4,8 +4,7 @@ import type { IndexStats, ReplyFields } from '../../../protocol/replies.js'
 import type { IndexDefinition } from '../../../protocol/types.js'
 import type { Reply } from '../reply.js'
 import { setByName } from './placement.js'
-
-type Send = (set: number, op: ControlOp, fields: object) => Promise<Reply>
+import { isAwaited, known, renameIndexes, type Send } from './rename-indexes.js'
 
 /** What is told of an index that is not there, or not to be seen. */
 const UNSEEN: readonly string[] = ['UNKNOWN_INDEX', 'UNAUTHORISED']
@@ -41,8 +40,7 @@ export async function control(op: ControlOp, fields: object, sets: number, send:
       return send(0, op, fields)
     case 'renameIndex':
     case 'swapIndexes':
-      await requireOnFirst(op, fields, send)
-      return send(0, op, fields)
+      return renameIndexes(op, fields, sets, send)
     case 'openVersion':
     case 'closeVersion': {
       const [first] = await Promise.all([0, ...others].map((set) => send(set, op, fields)))
@@ -51,7 +49,12 @@ export async function control(op: ControlOp, fields: object, sets: number, send:
     case 'snapshot':
     case 'stats':
       if ('relation' in fields && fields.relation !== undefined) return send(0, op, fields)
-      return joined(op, await Promise.all([0, ...others].map((set) => orNothing(set, send(set, op, fields)))))
+      return joined(
+        op,
+        await Promise.all(
+          [0, ...others].map((set) => (set === 0 ? send(0, op, fields) : known(send(set, op, fields)))),
+        ),
+      )
     default:
       return send(0, op, fields)
   }
@@ -79,17 +82,10 @@ async function placementOf(
   }
 }
 
-/**
- * Waits for an index that is being split at other keys, which has no name for the moment in which the last changes are taken over. Its former self
- * has this one.
- */
-export function formerName(index: string): string {
-  return `${index} ~former`
-}
-
 const MOST_PAUSE_MS = 30_000
 const RETRY_MS = 50
 
+/** Waits for an index that has no name for the moment in which it is split at other keys, or gets another name. */
 async function open(index: string, send: Send): Promise<Reply> {
   for (const until = performance.now() + MOST_PAUSE_MS; ; ) {
     try {
@@ -97,36 +93,11 @@ async function open(index: string, send: Send): Promise<Reply> {
     } catch (error) {
       const isMissing = error instanceof WarpdexError && error.code === 'UNKNOWN_INDEX'
       if (!isMissing || performance.now() > until) throw error
-      const isSplit = await send(0, 'open', { index: formerName(index) }).then(
-        () => true,
-        () => false,
-      )
-      if (!isSplit) throw error
+      const { indexes } = (await send(0, 'listIndexes', {})).fields as ReplyFields['listIndexes']
+      const names = indexes.map(({ name }) => name)
+      if (!isAwaited(index, names)) throw error
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
     }
-  }
-}
-
-/** Names are changed in one step, which only one replica set can do. */
-async function requireOnFirst(op: ControlOp, fields: object, send: Send): Promise<void> {
-  const { index, with: other } = fields as { index: string; with?: string }
-  const names = other === undefined ? [index] : [index, other]
-  for (const name of names) {
-    const { placement = [{ set: 0 }] } = (await send(0, 'open', { index: name })).fields as IndexDefinition
-    if (placement.every(({ set }) => set === 0)) continue
-    throw badRequest(
-      `${op} takes indexes that are on replica set 0 alone; ${JSON.stringify(name)} is on others, too`,
-    )
-  }
-}
-
-/** An index is on some replica sets only. */
-async function orNothing(set: number, answer: Promise<Reply>): Promise<Reply | undefined> {
-  try {
-    return await answer
-  } catch (error) {
-    if (set > 0 && error instanceof WarpdexError && error.code === 'UNKNOWN_INDEX') return undefined
-    throw error
   }
 }
 

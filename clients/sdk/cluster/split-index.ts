@@ -13,9 +13,9 @@ import type { ScanPage } from '../results.js'
 import { Snapshot } from '../snapshot.js'
 import { beginningOf, type Change, watchChanges } from '../watch.js'
 import { ClusterConnection } from './cluster-connection.js'
-import { formerName } from './control.js'
 import { equalParts } from './equal-parts.js'
 import { type Ends, Placement } from './placement.js'
+import { formerName } from './rename-indexes.js'
 import { rangeIn } from './watch-parts.js'
 
 /** What a split tells of itself. */

@@ -192,7 +192,6 @@ t.test(
 
     await refused(spread.batch().put(1, 1).put(15, 1).write(), /one replica set/)
     await refused(cluster.write([spread.batch().put(1, 1), spread.batch().put(2, 1)]), /different indexes/)
-    await refused(cluster.renameIndex('spread', 'other'), /on replica set 0 alone/)
     await refused(cluster.backUp(), /of one node of the cluster/)
 
     // A snapshot shows one moment of each replica set.
