@@ -5,6 +5,7 @@ import type { AdapterChoice } from '../gpu/device/adapter.js'
 import { Device } from '../gpu/device/device.js'
 import { benchBulk } from './bulk.js'
 import { benchClusterLog } from './cluster-log.js'
+import { benchClusterScale } from './cluster-scale.js'
 import { benchColdPayloads } from './cold-payloads.js'
 import { benchDevice } from './device.js'
 import { benchDoor } from './door/door.js'
@@ -142,6 +143,10 @@ const SUITES: Record<string, (setting: Setting) => Promise<Row[] | undefined>> =
     device.destroy()
     return benchClusterLog(adapter, seconds)
   },
+  'cluster-scale': ({ adapter, device, seconds, largest, millions: [keys] = [] }) => {
+    device.destroy()
+    return benchClusterScale({ adapter, keys: keys === undefined ? 2 ** largest(18) : keys * 1e6, seconds })
+  },
   recovery: ({ adapter, device, largest, against }) => {
     device.destroy()
     return benchRecovery({ adapter, logarithm: largest(20), against })
@@ -191,7 +196,7 @@ const options = await yargs(hideBin(process.argv))
   .option('seconds', {
     type: 'number',
     default: 2,
-    describe: 'serve, short-scans, python, cluster-log: length of each measurement',
+    describe: 'serve, short-scans, python, cluster-log, cluster-scale: length of each measurement',
   })
   .option('quick', {
     type: 'boolean',
@@ -219,7 +224,7 @@ const options = await yargs(hideBin(process.argv))
     type: 'number',
     array: true,
     describe:
-      'shards: millions of u32 and of u64 keys [1000 500; 2 1 on the software adapter]; peers: of keys [1 10; 1 with --quick]',
+      'shards: millions of u32 and of u64 keys [1000 500; 2 1 on the software adapter]; peers: of keys [1 10; 1 with --quick]; cluster-scale: of keys',
   })
   .option('redis-server', {
     type: 'string',

@@ -22,15 +22,17 @@ export class ServerProcess {
    * Starts `warpdex serve` on a free port and waits until it is ready. It dies with this process.
    * @param flags further flags
    * @param program the command line, this build's by default
+   * @param prefix what its command begins with, as `taskset`
    */
   static async start(
     directory: string,
     flags: readonly string[] = [],
     program = childProgram('clients/cli/main'),
+    prefix: readonly string[] = [],
   ): Promise<ServerProcess> {
-    const command = [...process.execArgv, program, 'serve']
-    const args = [...command, '--port', '0', '--directory', directory, ...flags]
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    const own = [process.execPath, ...process.execArgv, program, 'serve', '--port', '0']
+    const [command, ...args] = [...prefix, ...own, '--directory', directory, ...flags]
+    const child = spawn(command!, args, { stdio: ['ignore', 'pipe', 'inherit'] })
     const kill = () => child.kill('SIGKILL')
     process.once('exit', kill)
     child.once('exit', () => process.off('exit', kill))

@@ -36,11 +36,20 @@ export interface LoadResult {
 /** Processes that make requests; each opens its connections anew for every measurement. */
 export class LoadProcesses {
   readonly #children: ChildProcess[] = []
+  readonly #coresOf: (process: number) => string | undefined
+
+  /** @param coresOf cores that a process may run on, as `0-4`; by default all */
+  constructor(coresOf: (process: number) => string | undefined = () => undefined) {
+    this.#coresOf = coresOf
+  }
 
   /** Lets some processes do the same at the same time. */
   async run(task: LoadTask, processes: number): Promise<LoadResult> {
     while (this.#children.length < processes) {
-      this.#children.push(fork(childProgram('bench/door/load-process'), { serialization: 'advanced' }))
+      const cores = this.#coresOf(this.#children.length)
+      const [execPath, ...execArgv] = [...pinnedTo(cores), process.execPath, ...process.execArgv]
+      const program = childProgram('bench/door/load-process')
+      this.#children.push(fork(program, { serialization: 'advanced', execPath, execArgv }))
     }
     const children = this.#children.slice(0, processes)
     for (const child of children) child.send(task)
@@ -55,6 +64,11 @@ export class LoadProcesses {
     for (const child of this.#children) child.disconnect()
     await Promise.all(exits)
   }
+}
+
+/** What a command begins with that is to run on some cores only. */
+export function pinnedTo(cores: string | undefined): readonly string[] {
+  return cores === undefined ? [] : ['taskset', '--cpu-list', cores]
 }
 
 async function nextMessage(child: ChildProcess): Promise<unknown> {

@@ -8,7 +8,14 @@ import { numberedPayloads, scatteredKeys } from '../keys.js'
 
 /** What is asked: a server by the client library of its own build, a bare `ws` that sends back what it gets, or an engine in the asking process. */
 export type Target =
-  | { readonly kind: 'server'; readonly url: string; readonly sdk: string; readonly single?: boolean }
+  | {
+      readonly kind: 'server'
+      readonly url: string
+      readonly sdk: string
+      readonly single?: boolean
+      /** Whether the keys are put, not asked for. */
+      readonly puts?: boolean
+    }
   | { readonly kind: 'echo'; readonly url: string }
   | {
       readonly kind: 'engine'
@@ -57,12 +64,17 @@ export async function sdkOf(dist: string): Promise<Sdk> {
   return import(new URL('clients/sdk/index.js', dist).href)
 }
 
-async function openServer({ url, sdk, single = false }: Extract<Target, { kind: 'server' }>): Promise<Asker> {
+async function openServer(target: Extract<Target, { kind: 'server' }>): Promise<Asker> {
+  const { url, sdk, single = false, puts = false } = target
   const { connect } = await sdkOf(sdk)
   const client = await connect(url)
   const index: Index<'u32', 'u32'> = client.index<'u32', 'u32'>(INDEX)
   return {
     async ask(keys, numbers) {
+      if (puts) {
+        await index.putMany(keys, numbers)
+        return
+      }
       if (single) {
         const payload = await index.get(keys[0])
         return check(keys, numbers, () => payload)

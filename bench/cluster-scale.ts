@@ -1,0 +1,192 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { KeptProcess } from '../clients/cli/cluster/kept-process.js'
+import {
+  type LocalNats,
+  localNats,
+  PORTS_OF_NATS_SERVER,
+  requireNatsServer,
+} from '../clients/cli/cluster/local-nats.js'
+import { freePorts } from '../clients/cli/cluster/ports.js'
+import { connect } from '../clients/sdk/index.js'
+import type { AdapterChoice } from '../gpu/device/adapter.js'
+import { LoadProcesses, type LoadResult, type LoadTask, pinnedTo } from './door/load.js'
+import { INDEX } from './door/targets.js'
+import { numberedPayloads, scatteredKeys } from './keys.js'
+import { median, type Row } from './report.js'
+import { ServerProcess } from './server-process.js'
+
+const NODES = 3
+const ROUNDS = 3
+const BATCH_ROWS = 1 << 20
+const WARM_UP_MS = 1500
+const THIS_BUILD = new URL('../', import.meta.url).href
+
+/** How nodes are asked. */
+interface Load {
+  readonly title: string
+  readonly batch: number
+  readonly depth: number
+  readonly single?: boolean
+  readonly puts?: boolean
+}
+
+const LOADS: readonly Load[] = [
+  { title: 'single gets', batch: 1, depth: 256, single: true },
+  { title: 'gets of 10,000', batch: 10_000, depth: 8 },
+  { title: 'gets of 65,536', batch: 65_536, depth: 4 },
+  { title: 'gets of 262,144', batch: 262_144, depth: 4 },
+  { title: 'puts of 8,192', batch: 8192, depth: 4, puts: true },
+]
+/** Client processes for each node, on its share of the cores. */
+const CLIENTS = 2
+
+interface Cluster {
+  readonly name: string
+  readonly url: string
+  readonly nodes: readonly ServerProcess[]
+}
+
+interface Place {
+  /** As `0-4`; undefined for all of a machine that has too few. */
+  readonly cores: string | undefined
+  /** What the command of a node begins with. */
+  readonly prefix: readonly string[]
+}
+
+export interface ClusterScaleSetting {
+  readonly adapter: AdapterChoice
+  /** Of the index. */
+  readonly keys: number
+  /** Of each measurement. */
+  readonly seconds: number
+}
+
+/**
+ * What further nodes bring. On one GPU three nodes, each with its clients on a third of the cores, against one node so placed. Where there are several
+ * GPUs, a node with each, against one of them. Clients ask for random keys of all, in turns; all nodes of a cluster have a replica set of their own.
+ */
+export async function benchClusterScale({ adapter, keys, seconds }: ClusterScaleSetting): Promise<Row[]> {
+  requireNatsServer()
+  const directory = mkdtempSync(join(tmpdir(), 'warpdex-scale-'))
+  const ends: (() => unknown)[] = [() => rmSync(directory, { recursive: true, force: true })]
+  try {
+    const cards = readdirSync('/dev').filter((name) => /^nvidia\d+$/.test(name))
+    const places = placesOf(cards)
+    const nats = await startNats(directory, ends)
+    const clusters: Cluster[] = []
+    for (const own of [places.slice(0, 1), places]) {
+      const cluster = await startCluster(directory, nats, adapter, own)
+      ends.push(() => Promise.all(cluster.nodes.map((node) => node.kill())))
+      await load(cluster, keys)
+      clusters.push(cluster)
+    }
+    const coresOf = (process: number) => places[process % places.length]!.cores
+    const pinned = new LoadProcesses(coresOf)
+    const free = new LoadProcesses()
+    const rows: Row[] = []
+    for (const one of LOADS) {
+      const figures = { keys, seconds }
+      rows.push(await compare(clusters, one, figures, (task, nodes) => pinned.run(task, CLIENTS * nodes)))
+      const title = `${one.title}, one client on all cores`
+      rows.push(await compare(clusters, { ...one, title }, figures, (task) => free.run(task, 1)))
+    }
+    await Promise.all([pinned.stop(), free.stop()])
+    return rows
+  } finally {
+    for (const end of ends.reverse()) await end()
+  }
+}
+
+/** A share of the cores for each node, and a card where there are several. */
+function placesOf(cards: readonly string[]): readonly Place[] {
+  const count = cards.length > 1 ? cards.length : NODES
+  const each = Math.floor(availableParallelism() / count)
+  return Array.from({ length: count }, (_, i) => {
+    const cores = each === 0 ? undefined : `${i * each}-${(i + 1) * each - 1}`
+    const others = cards.length > 1 ? cards.filter((_, card) => card !== i) : []
+    const hiding = others.map((card) => `mount --bind /dev/null /dev/${card} && `).join('')
+    const hidden = others.length === 0 ? [] : ['unshare', '--mount', 'sh', '-c', `${hiding}exec "$@"`, 'sh']
+    return { cores, prefix: [...pinnedTo(cores), ...hidden] }
+  })
+}
+
+async function startNats(directory: string, ends: (() => unknown)[]): Promise<LocalNats> {
+  const nats = localNats(directory, await freePorts(0, PORTS_OF_NATS_SERVER))
+  const servers = nats.servers.map((server) => new KeptProcess(server, console.log))
+  process.once('exit', () => {
+    for (const server of servers) server.signal('SIGKILL')
+  })
+  ends.push(() => Promise.all(servers.map((server) => server.stop())))
+  await Promise.all(servers.map((server) => server.ready(new AbortController().signal)))
+  return nats
+}
+
+async function startCluster(
+  directory: string,
+  { addresses }: LocalNats,
+  adapter: AdapterChoice,
+  places: readonly Place[],
+): Promise<Cluster> {
+  const sets = places.length
+  const name = sets === 1 ? 'one node' : `${sets} nodes`
+  const folder = join(directory, `nodes-${sets}`)
+  mkdirSync(folder)
+  const starting = places.map(({ prefix }, set) => {
+    const settings = {
+      cluster: `scale-${sets}`,
+      'replica-sets': sets,
+      'replica-set': set,
+      nats: addresses,
+      adapter,
+    }
+    const flags = Object.entries(settings).flatMap(([setting, value]) => [`--${setting}`, String(value)])
+    return ServerProcess.start(join(folder, String(set)), [...flags, '--nats-unsafe'], undefined, prefix)
+  })
+  const nodes = await Promise.all(starting)
+  return { name, url: nodes[0]!.url, nodes }
+}
+
+/** Fills an index whose keys are on all nodes alike. */
+async function load({ name, url, nodes }: Cluster, keys: number): Promise<void> {
+  const client = await connect(url)
+  const splitAt = Uint32Array.from({ length: nodes.length - 1 }, (_, i) => ((i + 1) * 2 ** 32) / nodes.length)
+  await client.createIndex({ name: INDEX, keyType: 'u32', payloadKind: 'u32', unique: false }, { splitAt })
+  const { seconds } = await client.index<'u32', 'u32'>(INDEX).bulkLoad(batches(keys))
+  console.log(`${name}: loaded ${keys} keys, ${(keys / seconds / 1e6).toFixed(1)} M keys/s`)
+  await client.close()
+}
+
+function* batches(keys: number) {
+  for (let first = 0; first < keys; first += BATCH_ROWS) {
+    const count = Math.min(BATCH_ROWS, keys - first)
+    yield {
+      keys: new Uint32Array(scatteredKeys(1, first, count).buffer),
+      payloads: new Uint32Array(numberedPayloads(1, first, count).buffer),
+    }
+  }
+}
+
+/** @param run makes requests of a cluster of so many nodes */
+async function compare(
+  clusters: readonly Cluster[],
+  { title, batch, depth, single = false, puts = false }: Load,
+  { keys: bound, seconds }: Pick<ClusterScaleSetting, 'keys' | 'seconds'>,
+  run: (task: LoadTask, nodes: number) => Promise<LoadResult>,
+): Promise<Row> {
+  const rates = clusters.map((): number[] => [])
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const [i, { url, nodes }] of clusters.entries()) {
+      const target = { kind: 'server', url, sdk: THIS_BUILD, single, puts } as const
+      const times = { warmUpMs: WARM_UP_MS, measuredMs: seconds * 1000 }
+      const { keys } = await run({ target, bound, batch, depth, connections: 1, ...times }, nodes.length)
+      rates[i]!.push(keys / 1e6)
+    }
+  }
+  const medians = clusters.map(({ name }, i) => [`${name} M keys/s`, median(rates[i]!)] as const)
+  const ratio = median(rates[0]!.map((one, round) => rates[1]![round]! / one))
+  const figures = { ...Object.fromEntries(medians), ratio }
+  console.log(`${title}: ${JSON.stringify(figures)}`)
+  return { name: title, figures }
+}
