@@ -36,17 +36,21 @@ const LOADS: readonly Load[] = [
   { title: 'single gets', batch: 1, depth: 256, single: true },
   { title: 'gets of 10,000', batch: 10_000, depth: 8 },
   { title: 'gets of 65,536', batch: 65_536, depth: 4 },
-  { title: 'gets of 262,144', batch: 262_144, depth: 4 },
   { title: 'puts of 8,192', batch: 8192, depth: 4, puts: true },
 ]
-/** Client processes for each node, on its share of the cores. */
-const CLIENTS = 2
+/** What one client is asked to do that is not bound to cores. */
+const ONE_CLIENT: Load = { title: 'gets of 262,144', batch: 262_144, depth: 4 }
 
 interface Cluster {
   readonly name: string
   readonly url: string
   readonly nodes: readonly ServerProcess[]
+  /** Client processes, each on the cores of a node. */
+  readonly clients: LoadProcesses
 }
+
+/** Makes requests of a cluster. */
+type Run = (task: LoadTask, cluster: Cluster) => Promise<LoadResult>
 
 interface Place {
   /** As `0-4`; undefined for all of a machine that has too few. */
@@ -65,7 +69,8 @@ export interface ClusterScaleSetting {
 
 /**
  * What further nodes bring. On one GPU three nodes, each with its clients on a third of the cores, against one node so placed. Where there are several
- * GPUs, a node with each, against one of them. Clients ask for random keys of all, in turns; all nodes of a cluster have a replica set of their own.
+ * GPUs, a node with each, against one of them. Every node has a replica set of its own, and half as many client processes as cores, which ask for its
+ * keys or for random ones of all.
  */
 export async function benchClusterScale({ adapter, keys, seconds }: ClusterScaleSetting): Promise<Row[]> {
   requireNatsServer()
@@ -74,28 +79,42 @@ export async function benchClusterScale({ adapter, keys, seconds }: ClusterScale
   try {
     const cards = readdirSync('/dev').filter((name) => /^nvidia\d+$/.test(name))
     const places = placesOf(cards)
+    const perNode = Math.max(1, Math.floor(availableParallelism() / places.length / 2))
     const nats = await startNats(directory, ends)
     const clusters: Cluster[] = []
     for (const own of [places.slice(0, 1), places]) {
       const cluster = await startCluster(directory, nats, adapter, own)
-      ends.push(() => Promise.all(cluster.nodes.map((node) => node.kill())))
+      ends.push(() => Promise.all([cluster.clients.stop(), ...cluster.nodes.map((node) => node.kill())]))
       await load(cluster, keys)
       clusters.push(cluster)
     }
-    const coresOf = (process: number) => places[process % places.length]!.cores
-    const pinned = new LoadProcesses(coresOf)
     const free = new LoadProcesses()
+    ends.push(() => free.stop())
+    const setting = { keys, seconds }
     const rows: Row[] = []
     for (const one of LOADS) {
-      const figures = { keys, seconds }
-      rows.push(await compare(clusters, one, figures, (task, nodes) => pinned.run(task, CLIENTS * nodes)))
-      const title = `${one.title}, one client on all cores`
-      rows.push(await compare(clusters, { ...one, title }, figures, (task) => free.run(task, 1)))
+      for (const own of [true, false]) {
+        const run: Run = (task, { clients, nodes }) =>
+          clients.run(own ? ownPart(task, nodes.length) : task, perNode * nodes.length)
+        const title = `${one.title}, ${own ? "of a node's own keys" : 'of all keys'}`
+        rows.push(await compare(clusters, { ...one, title }, setting, run))
+      }
     }
-    await Promise.all([pinned.stop(), free.stop()])
+    const title = `${ONE_CLIENT.title}, of all keys, one client on all cores`
+    rows.push(await compare(clusters, { ...ONE_CLIENT, title }, setting, (task) => free.run(task, 1)))
     return rows
   } finally {
     for (const end of ends.reverse()) await end()
+  }
+}
+
+/** Each process asks the node that shares its cores. */
+function ownPart(task: LoadTask, sets: number): (process: number) => LoadTask {
+  return (process) => {
+    const { target } = task
+    return target.kind === 'server'
+      ? { ...task, target: { ...target, part: { set: process % sets, sets } } }
+      : task
   }
 }
 
@@ -145,13 +164,16 @@ async function startCluster(
     return ServerProcess.start(join(folder, String(set)), [...flags, '--nats-unsafe'], undefined, prefix)
   })
   const nodes = await Promise.all(starting)
-  return { name, url: nodes[0]!.url, nodes }
+  const clients = new LoadProcesses((process) => places[process % sets]!.cores)
+  return { name, url: nodes[0]!.url, nodes, clients }
 }
 
 /** Fills an index whose keys are on all nodes alike. */
 async function load({ name, url, nodes }: Cluster, keys: number): Promise<void> {
   const client = await connect(url)
-  const splitAt = Uint32Array.from({ length: nodes.length - 1 }, (_, i) => ((i + 1) * 2 ** 32) / nodes.length)
+  const splitAt = Uint32Array.from({ length: nodes.length - 1 }, (_, i) =>
+    Math.ceil(((i + 1) * 2 ** 32) / nodes.length),
+  )
   await client.createIndex({ name: INDEX, keyType: 'u32', payloadKind: 'u32', unique: false }, { splitAt })
   const { seconds } = await client.index<'u32', 'u32'>(INDEX).bulkLoad(batches(keys))
   console.log(`${name}: loaded ${keys} keys, ${(keys / seconds / 1e6).toFixed(1)} M keys/s`)
@@ -168,19 +190,18 @@ function* batches(keys: number) {
   }
 }
 
-/** @param run makes requests of a cluster of so many nodes */
 async function compare(
   clusters: readonly Cluster[],
   { title, batch, depth, single = false, puts = false }: Load,
   { keys: bound, seconds }: Pick<ClusterScaleSetting, 'keys' | 'seconds'>,
-  run: (task: LoadTask, nodes: number) => Promise<LoadResult>,
+  run: Run,
 ): Promise<Row> {
   const rates = clusters.map((): number[] => [])
   for (let round = 0; round < ROUNDS; round++) {
-    for (const [i, { url, nodes }] of clusters.entries()) {
-      const target = { kind: 'server', url, sdk: THIS_BUILD, single, puts } as const
+    for (const [i, cluster] of clusters.entries()) {
+      const target = { kind: 'server', url: cluster.url, sdk: THIS_BUILD, single, puts } as const
       const times = { warmUpMs: WARM_UP_MS, measuredMs: seconds * 1000 }
-      const { keys } = await run({ target, bound, batch, depth, connections: 1, ...times }, nodes.length)
+      const { keys } = await run({ target, bound, batch, depth, connections: 1, ...times }, cluster)
       rates[i]!.push(keys / 1e6)
     }
   }

@@ -13,22 +13,31 @@ const PREPARED_REQUESTS = 1 << 14
 
 const MOST_BATCH = 1 << 20
 
-let prepared:
-  | { readonly bound: number; readonly words: Uint32Array; readonly numbers: Uint32Array }
-  | undefined
+interface PreparedKeys {
+  readonly words: Uint32Array
+  readonly numbers: Uint32Array
+}
 
-function prepare(bound: number): NonNullable<typeof prepared> {
-  if (prepared?.bound !== bound) {
-    const { keys, numbers } = sampledKeys(1, bound, PREPARED_KEYS)
-    prepared = { bound, words: new Uint32Array(keys.buffer), numbers }
-  }
-  return prepared
+const prepared = new Map<string, PreparedKeys>()
+
+function prepare({ bound, target }: LoadTask): PreparedKeys {
+  const part = target.kind === 'server' ? target.part : undefined
+  const { set, sets } = part ?? { set: 0, sets: 1 }
+  const name = JSON.stringify({ bound, set, sets })
+  const found = prepared.get(name)
+  if (found !== undefined) return found
+  const { keys, numbers } = sampledKeys(1, bound, PREPARED_KEYS * sets)
+  const words = new Uint32Array(keys.buffer)
+  const isOwn = (_: number, i: number) => Math.floor((words[i]! / 2 ** 32) * sets) === set
+  const own = sets === 1 ? { words, numbers } : { words: words.filter(isOwn), numbers: numbers.filter(isOwn) }
+  prepared.set(name, own)
+  return own
 }
 
 async function run(task: LoadTask): Promise<LoadReport> {
-  const { bound, batch, depth, connections, warmUpMs, measuredMs } = task
-  const { words, numbers } = prepare(bound)
-  const requests = Math.min(PREPARED_REQUESTS, Math.floor(PREPARED_KEYS / Math.min(batch, MOST_BATCH)))
+  const { batch, depth, connections, warmUpMs, measuredMs } = task
+  const { words, numbers } = prepare(task)
+  const requests = Math.min(PREPARED_REQUESTS, Math.floor(words.length / Math.min(batch, MOST_BATCH)))
   const askers = await Promise.all(Array.from({ length: connections }, () => openTarget(task)))
 
   async function load(milliseconds: number): Promise<number[]> {

@@ -43,8 +43,8 @@ export class LoadProcesses {
     this.#coresOf = coresOf
   }
 
-  /** Lets some processes do the same at the same time. */
-  async run(task: LoadTask, processes: number): Promise<LoadResult> {
+  /** Lets some processes make requests at the same time. @param taskOf what each of them does */
+  async run(taskOf: LoadTask | ((process: number) => LoadTask), processes: number): Promise<LoadResult> {
     while (this.#children.length < processes) {
       const cores = this.#coresOf(this.#children.length)
       const [execPath, ...execArgv] = [...pinnedTo(cores), process.execPath, ...process.execArgv]
@@ -52,7 +52,7 @@ export class LoadProcesses {
       this.#children.push(fork(program, { serialization: 'advanced', execPath, execArgv }))
     }
     const children = this.#children.slice(0, processes)
-    for (const child of children) child.send(task)
+    for (const [i, child] of children.entries()) child.send(typeof taskOf === 'function' ? taskOf(i) : taskOf)
     await Promise.all(children.map(nextMessage))
     const reports = children.map(nextMessage)
     for (const child of children) child.send('go')

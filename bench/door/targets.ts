@@ -15,6 +15,8 @@ export type Target =
       readonly single?: boolean
       /** Whether the keys are put, not asked for. */
       readonly puts?: boolean
+      /** Replica set to be asked for its own keys only, of a cluster that has them in equal parts. */
+      readonly part?: { readonly set: number; readonly sets: number } | undefined
     }
   | { readonly kind: 'echo'; readonly url: string }
   | {
@@ -65,9 +67,9 @@ export async function sdkOf(dist: string): Promise<Sdk> {
 }
 
 async function openServer(target: Extract<Target, { kind: 'server' }>): Promise<Asker> {
-  const { url, sdk, single = false, puts = false } = target
+  const { url, sdk, single = false, puts = false, part } = target
   const { connect } = await sdkOf(sdk)
-  const client = await connect(url)
+  const client = await connect(url, part && { set: part.set })
   const index: Index<'u32', 'u32'> = client.index<'u32', 'u32'>(INDEX)
   return {
     async ask(keys, numbers) {

@@ -82,6 +82,9 @@ function joinGroups(parts: readonly PartialReply[], count: number) {
 }
 
 function joinBitmaps(parts: readonly PartialReply[], name: ColumnName, count: number): WireColumn {
+  // Most often all keys are there.
+  if (parts.every(({ reply, numbers }) => hasAllSet(reply.columns[name]!.bytes, numbers.length)))
+    return { type: 'bytes', bytes: allSet(count) }
   const bytes = new Uint8Array(Math.ceil(count / 8))
   for (const { reply, numbers } of parts) {
     const own = reply.columns[name]!.bytes
@@ -92,6 +95,19 @@ function joinBitmaps(parts: readonly PartialReply[], name: ColumnName, count: nu
     }
   }
   return { type: 'bytes', bytes }
+}
+
+/** A bitmap of so many bits. */
+function allSet(count: number): Uint8Array {
+  const bytes = new Uint8Array(Math.ceil(count / 8)).fill(0xff)
+  if (count % 8 > 0) bytes[bytes.length - 1] = 2 ** (count % 8) - 1
+  return bytes
+}
+
+function hasAllSet(bytes: Uint8Array, count: number): boolean {
+  const whole = count >> 3
+  for (let i = 0; i < whole; i++) if (bytes[i] !== 0xff) return false
+  return count % 8 === 0 || bytes[whole] === 2 ** (count % 8) - 1
 }
 
 /**
