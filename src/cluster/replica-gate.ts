@@ -1,7 +1,7 @@
 import { WRITES } from '../../protocol/data-request.js'
 import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import type { Op, Request } from '../../protocol/messages.js'
-import type { ClusterFigures } from '../../protocol/replica.js'
+import type { ClusterFigures, ClusterNode } from '../../protocol/replica.js'
 import type { ReplicaNode } from './replica-node.js'
 
 /** What is about this node, or about what it has begun to answer. */
@@ -55,6 +55,11 @@ export class ReplicaGate {
     node.onLost = () => {
       for (const giveUp of this.#giveUps) giveUp()
     }
+  }
+
+  /** Nodes of the cluster, as far as they are known. */
+  get nodes(): readonly ClusterNode[] {
+    return this.#cluster()?.nodes ?? []
   }
 
   /** How many replica sets the cluster has. */

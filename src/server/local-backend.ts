@@ -5,9 +5,10 @@ import type { Answer } from '../http/answer.js'
 import type { Site } from '../http/site.js'
 import type { Availability } from '../http/status.js'
 import type { Monitor } from '../observe/monitor.js'
-import type { Access } from './access/access.js'
+import { type Access, bearerToken } from './access/access.js'
 import type { Grant } from './access/rights.js'
 import type { Admission, Backend, Call, Introduction, Reply, Visit } from './backend.js'
+import type { Forward, Forwarder } from './forwarding.js'
 import type { EngineRequest } from './handlers/context.js'
 import { handleControl } from './handlers/control.js'
 import { handleData } from './handlers/data.js'
@@ -18,13 +19,23 @@ interface Options {
   readonly maxConnections: number
   readonly monitor: Monitor
   readonly memory: ReplyMemory
+  /** Of a node of a cluster: carries out what is for all of it. */
+  readonly forward?: Forward | undefined
+}
+
+/** Who is at a connection, and what it is for. */
+interface Connected {
+  readonly grant: Grant
+  readonly aims: Aims
+  /** Where it means a whole cluster. */
+  readonly forwarder: Forwarder | undefined
 }
 
 /** The engine in this thread, whom it serves, and what else it answers. */
 export class LocalBackend implements Backend {
   readonly #options: Options
-  /** Who is at each connection, and what it is for, by number. */
-  readonly #connections = new Map<number, { readonly grant: Grant; readonly aims: Aims }>()
+  /** By their numbers. */
+  readonly #connections = new Map<number, Connected>()
   /** Only of a node of a cluster. */
   #gate: ReplicaGate | undefined
   #engine: Engine | undefined
@@ -62,6 +73,11 @@ export class LocalBackend implements Backend {
     this.#status = 'stopping'
   }
 
+  /** Ends what other nodes have not answered. */
+  stopForwarding(): void {
+    for (const { forwarder } of this.#connections.values()) forwarder?.close()
+  }
+
   get introduction(): Introduction {
     const { name = '', software = true } = this.#engine?.adapter ?? {}
     const { sets = 1 } = this.#gate ?? {}
@@ -78,27 +94,35 @@ export class LocalBackend implements Backend {
     }
     const number = this.#next++
     const aims = aimsOf(visit.url)
-    this.#connections.set(number, { grant, aims })
+    const forwarder = this.#forwarderOf(visit, aims)
+    this.#connections.set(number, { grant, aims, forwarder })
     monitor.meters.connections++
     monitor.meters.connectionsOpened++
-    const { who, token } = grant
+    const { token } = grant
     const { introduction } = this
-    return { connection: number, who: aims.readsAny ? `${who}, of any node` : who, token, introduction }
+    const own = forwarder === undefined ? '' : `, by connection ${number}`
+    const who = `${grant.who}${aims.readsAny ? ', of any node' : ''}${own}`
+    return { connection: number, who, token, introduction }
   }
 
   left(connection: number): void {
-    if (!this.#connections.delete(connection)) return
+    const connected = this.#connections.get(connection)
+    if (connected === undefined) return
+    this.#connections.delete(connection)
+    connected.forwarder?.close()
     this.#gate?.left(connection)
     this.#options.monitor.meters.connections--
     this.#engine?.queries.endAll(connection)
   }
 
   async call(call: Call): Promise<Reply> {
-    const { grant, aims } = this.#connections.get(call.owner) ?? {}
+    const { grant, aims, forwarder } = this.#connections.get(call.owner) ?? {}
     const engine = this.#engine
     if (grant === undefined || aims === undefined || engine === undefined) {
       throw new WarpdexError('CANCELLED', 'the connection of the request is over')
     }
+    // Clients of all replica sets ask this first, and go on by themselves.
+    if (forwarder !== undefined && call.request.op !== 'cluster') return { result: await forwarder.run(call) }
     // The others concern the connection only.
     const request = call.request as EngineRequest
     const memory = this.#options.memory.lend()
@@ -123,6 +147,13 @@ export class LocalBackend implements Backend {
       if (error.code !== 'CANCELLED' || call.givenUp || !call.expired) throw error
       throw new WarpdexError('DEADLINE_EXCEEDED', "the request's deadline passed before its turn came")
     }
+  }
+
+  #forwarderOf({ headers }: Visit, { set, readsAny }: Aims): Forwarder | undefined {
+    const gate = this.#gate
+    if (gate === undefined || gate.sets === 1 || set !== undefined) return undefined
+    const { sets } = gate
+    return this.#options.forward?.({ token: bearerToken(headers), readsAny, sets, nodes: () => gate.nodes })
   }
 
   async visit(visit: Visit): Promise<Answer> {

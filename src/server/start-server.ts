@@ -13,6 +13,7 @@ import { Access } from './access/access.js'
 import type { Load } from './backpressure/backpressure.js'
 import { type BackpressureLimits, backpressureLimits } from './backpressure/backpressure-limits.js'
 import { checkBinding, hostAndPort } from './binding.js'
+import type { Forward } from './forwarding.js'
 import type { Address, ListenerOptions } from './listener.js'
 import { Listeners } from './listeners.js'
 import { LocalBackend } from './local-backend.js'
@@ -29,6 +30,8 @@ export interface ServerOptions
   readonly limits?: Partial<BackpressureLimits>
   /** Files of the status page, where they are not where the build puts them. */
   readonly pageFolder?: string
+  /** Carries out what clients ask of a whole cluster of several replica sets; without it they are refused. */
+  readonly forward?: Forward
   /** By default nothing is logged. */
   readonly log?: Log
 }
@@ -77,7 +80,8 @@ export class RunningServer {
     const monitor = new Monitor(options.log ?? NO_LOG, config.slowMilliseconds)
     this.#monitor = monitor
     const memory = new ReplyMemory(LIMITS.replyMemoryKept)
-    const backend = new LocalBackend({ access, maxConnections: config.maxConnections, monitor, memory })
+    const { maxConnections } = config
+    const backend = new LocalBackend({ access, maxConnections, monitor, memory, forward: options.forward })
     this.#backend = backend
     backend.show(
       openSite({
@@ -178,6 +182,7 @@ export class RunningServer {
       await this.#engine?.close()
     } finally {
       await this.#member?.close()
+      this.#backend.stopForwarding()
       await Promise.all([this.#listeners.close(), this.#snapshotThread?.stop()])
       this.#monitor.stop()
     }

@@ -37,6 +37,7 @@ export function add(cli: Argv): Argv {
       const { banner, loadConfig, openLog, serveUntilSignal, SETTINGS, startServer } = await import(
         '../../../src/server/index.js'
       )
+      const { ClusterForwarder } = await import('../../forward/forwarder.js')
       const given: Readonly<Record<string, unknown>> = options
       const flags = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, given[name]]))
       const file = typeof given.config === 'string' ? given.config : undefined
@@ -58,6 +59,7 @@ export function add(cli: Argv): Argv {
               replay.progress.update(done, `${grouped(done)} of ${grouped(total)} records`)
             },
             log,
+            forward: (connection) => new ClusterForwarder(connection),
           }).finally(() => replay?.progress.stop())
           const server = await starting
           process.stdout.write(banner(config, server))

@@ -26,6 +26,7 @@ export function spread(call: DataCall, placement: Placement, ask: AskRange): Pro
         ask,
       )
     case 'watch':
+      if (placement.last === 0) return ask(0, call)
       throw badRequest('a feed is of one replica set of the cluster, which the address names, as in ?set=0')
     default:
       return byKeys(call, placement, ask)

@@ -92,7 +92,8 @@ export class Access {
   }
 }
 
-function bearerToken(headers: IncomingHttpHeaders): string | undefined {
+/** The token that a request brings. */
+export function bearerToken(headers: IncomingHttpHeaders): string | undefined {
   const { authorization, 'sec-websocket-protocol': subprotocols } = headers
   if (authorization !== undefined) return /^Bearer +(\S+)$/i.exec(authorization)?.[1]
   return subprotocols === undefined ? undefined : subprotocolToken(subprotocols)

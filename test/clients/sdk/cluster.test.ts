@@ -1,5 +1,7 @@
 import t, { type Test } from 'tap'
-import { type Client, connect, type Index, type PayloadKind } from '../../../clients/sdk/index.js'
+import { Client } from '../../../clients/sdk/client.js'
+import { connect, type Index, type PayloadKind } from '../../../clients/sdk/index.js'
+import { NodeConnection } from '../../../clients/sdk/node-connection.js'
 import type { RunningServer } from '../../../src/server/index.js'
 import { temporaryDirectory } from '../../persistence/store-helpers.js'
 import { Random, seedOfRun } from '../../random.js'
@@ -50,14 +52,23 @@ const KEYS: Readonly<Record<string, Keys>> = {
   },
 }
 
-/** A cluster of three replica sets, and a server alone, which is known to be right. */
-async function open(t: Test): Promise<{ readonly cluster: Client; readonly alone: Client }> {
-  const nodes = await startNodes(t, 3, 3)
+interface Clients {
+  /** Of a cluster of three replica sets. */
+  readonly cluster: Client
+  /** Of the same, which does not know of replica sets, so that a node forwards what it asks. */
+  readonly plain: Client
+  /** Of a server alone, which is known to be right. */
+  readonly alone: Client
+}
+
+async function open(t: Test): Promise<Clients> {
+  const nodes = await startNodes(t, 3, 3, { ioThreads: 1 })
   const server = await start(t, { directory: temporaryDirectory(t) })
   const cluster = await connect(nodes[0]!.url)
+  const plain = new Client(await NodeConnection.open(nodes[1]!.url, {}))
   const alone = await connect(server.url)
-  t.teardown(() => Promise.all([cluster.close(), alone.close()]))
-  return { cluster, alone }
+  t.teardown(() => Promise.all([cluster, plain, alone].map((client) => client.close())))
+  return { cluster, plain, alone }
 }
 
 async function gather(pages: AsyncIterable<unknown>, most = Number.POSITIVE_INFINITY): Promise<unknown[]> {
@@ -142,7 +153,7 @@ function anyCall(random: Random, { all, payload }: Keys): (index: Index) => Prom
 }
 
 t.test('a cluster of several replica sets answers as one server does', { skip: lack ?? false }, async (t) => {
-  const { cluster, alone } = await open(t)
+  const { cluster, plain, alone } = await open(t)
   const random = new Random(seed)
   for (const [keyType, keys] of Object.entries(KEYS)) {
     const unique = random.chance(0.3)
@@ -153,7 +164,8 @@ t.test('a cluster of several replica sets answers as one server does', { skip: l
     ] as [Index, Index]
     for (let step = 0; step < 120; step++) {
       const call = anyCall(random, keys)
-      const [found, wanted] = await Promise.all([call(one), call(other)])
+      const asked = random.chance(0.5) ? one : plain.index(one.name)
+      const [found, wanted] = await Promise.all([call(asked as Index), call(other)])
       if (t.strictSame(found, wanted, `${keyType}, call ${step}`)) continue
       return t.comment(String(call))
     }

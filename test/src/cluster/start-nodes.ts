@@ -6,8 +6,13 @@ import { start } from '../server/start.js'
 import { NatsServers } from './nats-servers.js'
 
 /** Servers that are the nodes of one cluster. */
-export async function startNodes(t: Test, count: number, replicaSets = 1): Promise<RunningServer[]> {
-  const config = { ...(await clusterSettings(t)), replicaSets }
+export async function startNodes(
+  t: Test,
+  count: number,
+  replicaSets = 1,
+  settings: Partial<Config> = {},
+): Promise<RunningServer[]> {
+  const config = { ...settings, ...(await clusterSettings(t)), replicaSets }
   const folder = temporaryDirectory(t)
   return Promise.all(
     Array.from({ length: count }, (_, i) => start(t, { ...config, directory: join(folder, `node-${i}`) })),

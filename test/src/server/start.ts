@@ -1,4 +1,5 @@
 import type { Test } from 'tap'
+import { ClusterForwarder } from '../../../clients/forward/forwarder.js'
 import { Device } from '../../../gpu/device/device.js'
 import {
   type Config,
@@ -21,6 +22,7 @@ export async function start(
   const server = await startServer(config, {
     structures: modelStructures,
     openDevice: () => Device.open('software'),
+    forward: (connection) => new ClusterForwarder(connection),
     ...options,
   })
   t.teardown(() => server.close())
