@@ -75,7 +75,7 @@ export interface ReplyFields {
     readonly server: string
     readonly protocol: number
     readonly adapter: AdapterInfo
-    /** Replica sets of the server's cluster, where there are several: a connection means one of them, by `?set=0` in its address. */
+    /** Replica sets of the server's cluster, where there are several: a connection means all of them, or one by `?set=0` in its address. */
     readonly sets?: number | undefined
     readonly limits: Pick<
       typeof LIMITS,

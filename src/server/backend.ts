@@ -21,19 +21,20 @@ export interface Introduction {
 /** HTTP status for a WebSocket that is not let in. */
 export type Refusal = 401 | 403 | 503
 
-/**
- * The number of a connection that may be opened, whose it is (all of that name may do the same), and what it is told. Or why it may
- * not, or where to go instead.
- */
+/** The number of a connection that may be opened, whose it is (all of that name may do the same), and what it is told. */
+export interface Admitted {
+  readonly connection: number
+  readonly who: string
+  /** Name of its token; absent where the server has none. */
+  readonly token?: string | undefined
+  /** Whether its requests are carried out elsewhere, so that handles are not those of this server. */
+  readonly isForwarded?: boolean | undefined
+  readonly introduction: Introduction
+}
+
+/** That a connection may be opened, or why it may not, or where to go instead. */
 export type Admission =
-  | {
-      readonly connection: number
-      readonly who: string
-      /** Name of its token; absent where the server has none. */
-      readonly token?: string | undefined
-      readonly introduction: Introduction
-      readonly status?: undefined
-    }
+  | (Admitted & { readonly status?: undefined })
   | { readonly status: Refusal; readonly connection?: undefined }
   | { readonly status: 307; readonly location: string; readonly connection?: undefined }
 

@@ -13,7 +13,7 @@ import type { Asker, RequestObserver } from '../observe/answered-request.js'
 import type { ClientFacts } from '../observe/client-facts.js'
 import type { Meters } from '../observe/meters.js'
 import { VERSION } from '../version.js'
-import { type Backend, Call, type FieldsResult, type Reply, type Result } from './backend.js'
+import { type Admitted, type Backend, Call, type FieldsResult, type Reply, type Result } from './backend.js'
 import type { Backpressure } from './backpressure/backpressure.js'
 import { ClientWatch, SlowCloseCode } from './backpressure/client-watch.js'
 import {
@@ -65,6 +65,7 @@ export class Connection implements MessageHandler<Incoming> {
   readonly #socket: WebSocket
   readonly #number: number
   readonly #asker: Asker
+  readonly #isForwarded: boolean | undefined
   readonly #parts: ConnectionParts
   readonly #sender: ReplySender
   readonly #backpressure: ConnectionBackpressure<Incoming>
@@ -83,18 +84,18 @@ export class Connection implements MessageHandler<Incoming> {
 
   /**
    * @param stream the stream below the socket
-   * @param asker who is at it; `connection` is its number, as the backend gave it
    */
   constructor(
     socket: WebSocket,
     stream: Duplex,
-    { connection: number, token, address }: Asker & { readonly connection: number },
+    { connection: number, isForwarded, token, address }: Asker & Omit<Admitted, 'who' | 'introduction'>,
     parts: ConnectionParts,
   ) {
     const { backend, backpressure, onSlowConsumer } = parts
     this.#socket = socket
     this.#number = number
     this.#asker = { token, address }
+    this.#isForwarded = isForwarded
     this.#parts = parts
     const own = new ConnectionBackpressure<Incoming>(backpressure, this)
     this.#backpressure = own
@@ -224,7 +225,8 @@ export class Connection implements MessageHandler<Incoming> {
       const untilResult = reply && ran - since
       const { result, running } = reply ?? {}
       const described = describeRequest({ ...outcome, milliseconds, untilResult, result, running })
-      observer.answered({ ...described, ...this.#asker })
+      const handles = this.#isForwarded ? [] : described.handles
+      observer.answered({ ...described, handles, ...this.#asker })
     }
     if (error !== undefined) return { pieces, bytes }
     if (expectation !== undefined) backpressure.replySizes.learn(expectation, bytes)

@@ -142,7 +142,7 @@ export class Listener {
       refuse(stream, admission)
       return
     }
-    const { connection: number, token } = admission
+    const { connection: number, token, isForwarded } = admission
     let connection: Connection | undefined
     // Whoever asked may be gone already, or no WebSocket may come of it.
     const gone = () => {
@@ -155,7 +155,7 @@ export class Listener {
       return
     }
     this.#webSockets.handleUpgrade(request, stream, head, (socket) => {
-      const asker = { connection: number, token, address: visit.address }
+      const asker = { connection: number, token, address: visit.address, isForwarded }
       const opened = new Connection(socket, stream, asker, this.#parts)
       connection = opened
       this.#connections.add(opened)

@@ -100,9 +100,9 @@ export class LocalBackend implements Backend {
     monitor.meters.connectionsOpened++
     const { token } = grant
     const { introduction } = this
-    const own = forwarder === undefined ? '' : `, by connection ${number}`
-    const who = `${grant.who}${aims.readsAny ? ', of any node' : ''}${own}`
-    return { connection: number, who, token, introduction }
+    const isForwarded = forwarder !== undefined
+    const who = `${grant.who}${aims.readsAny ? ', of any node' : ''}${isForwarded ? `, by connection ${number}` : ''}`
+    return { connection: number, who, token, isForwarded, introduction }
   }
 
   left(connection: number): void {

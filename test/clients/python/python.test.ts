@@ -70,6 +70,18 @@ t.test('it and a replica set', { skip: needed || noNodes || false }, async (t) =
   t.equal(await passed, 0, 'it goes over to the next owner')
 })
 
+t.test('it and several replica sets', { skip: needed || noNodes || false }, async (t) => {
+  const nodes = await startNodes(t, 2, 2)
+  const urls = nodes.map(({ url }) => url)
+  const client = await connect(urls)
+  t.teardown(() => client.close())
+  await client.createIndex(
+    { name: 'spread', keyType: 'u32', payloadKind: 'u32', unique: true },
+    { splitAt: [1000] },
+  )
+  t.equal(await tests(t, 'cluster.py', { WARPDEX_NODES: urls.join(',') }), 0, 'a node forwards')
+})
+
 t.test('its types', { skip: needed || lacks({ modules: 'mypy', packages: 'python3-mypy' }) }, async (t) => {
   t.equal(await python(t, ['-m', 'mypy', '--cache-dir', t.testdir(), 'src']), 0, 'mypy finds no fault')
 })

@@ -271,8 +271,8 @@ class Client(AsyncClosing):
 
 async def connect(url: str | Sequence[str], **options: Any) -> Client:
     """
-    Connects to a server, at a URL such as `ws://127.0.0.1:7070`, `wss://…` or `ws+unix:/run/warpdex.sock`, or to the nodes of a replica
-    set, at several; options are those of `ConnectOptions`. Raises `WarpdexError`: `CONNECTION_LOST` when there is no answer, `UNAUTHORISED`,
+    Connects to a server, at a URL such as `ws://127.0.0.1:7070`, `wss://…` or `ws+unix:/run/warpdex.sock`, or to the nodes of a
+    cluster, at several; options are those of `ConnectOptions`. Raises `WarpdexError`: `CONNECTION_LOST` when there is no answer, `UNAUTHORISED`,
     `BAD_REQUEST`.
     """
     connection = Connection(url, ConnectOptions(**options))
