@@ -1,3 +1,4 @@
+import type { BackupManifest } from '../../../persistence/backup/backup-manifest.js'
 import { restoreBackup } from '../../../persistence/backup/restore.js'
 import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import type { Engine } from '../../engine/engine.js'
@@ -64,20 +65,22 @@ export class ReplicaSnapshots {
 /**
  * Makes a data directory from the newest snapshot that is whole, if there are any.
  * @param onWarning told of those that are not
+ * @returns what it has; undefined where there are none
  * @throws WarpdexError `DAMAGED_FILE` where none of them is
  */
 export async function restoreNewest(
   place: SnapshotPlace,
   directory: string,
   onWarning: (message: string) => void,
-): Promise<void> {
+): Promise<BackupManifest | undefined> {
   const positions = await place.positions()
   for (const position of positions) {
     try {
+      let restored: BackupManifest | undefined
       await place.fetch(position, async (folder) => {
-        await restoreBackup(folder, directory)
+        restored = await restoreBackup(folder, directory)
       })
-      return
+      return restored
     } catch (thrown) {
       const { message } = toWarpdexError(thrown)
       onWarning(`the snapshot ${position} in ${place.name} is passed over: ${message}`)
@@ -85,4 +88,5 @@ export async function restoreNewest(
   }
   if (positions.length > 0)
     throw new WarpdexError('DAMAGED_FILE', `none of the snapshots in ${place.name} could be brought back`)
+  return undefined
 }

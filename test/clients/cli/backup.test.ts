@@ -1,6 +1,9 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { ObjectPlace } from '../../../src/cluster/snapshots/object-place.js'
+import { openS3Storage } from '../../../src/cluster/snapshots/s3-storage.js'
+import { S3Server } from '../../src/cluster/snapshots/s3-server.js'
 import { cliOf, serve } from './run-cli.js'
 
 const directory = t.testdir()
@@ -43,6 +46,19 @@ t.test('backup of a running server, verify, restore, and the same answers', asyn
     out: /1 index as they were/,
   })
   t.match(await cli(['restore', join(backups, 'monday'), data]), { code: 2, err: /holds data already/ })
+
+  // As the owner of a replica set puts it there.
+  await S3Server.start(t)
+  const storage = await openS3Storage('s3://bucket/prefix', 'main-0')
+  const monday = async (folder: string) => cpSync(join(backups, 'monday'), folder, { recursive: true })
+  await new ObjectPlace(storage, join(directory, 'way')).put(7, monday)
+  const fetched = join(directory, 'fetched')
+  t.match(await cli(['restore', 's3://bucket/prefix/main-0', fetched]), { code: 0, out: /1 index as they/ })
+  t.match(await cli(['verify', fetched]), { code: 0, out: /: sound/ })
+  t.match(await cli(['restore', 's3://bucket/prefix/main-1', fetched]), {
+    code: 2,
+    err: /there is no snapshot/,
+  })
   const other = await serve(t, restored)
   const again = cliOf({ WARPDEX_URL: other.url })
   t.same(await again(['entries', 'towns']), listed)
