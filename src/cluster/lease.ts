@@ -9,6 +9,8 @@ const MARGIN_MS = 300
 const RENEWAL_MS = 750
 /** How often those look at it who wait for it. */
 const LOOK_MS = 250
+/** For how long it is left to others: longer than a term, which they wait for where they are not told. */
+const REST_MS = 5000
 
 const KEY = 'owner'
 
@@ -32,6 +34,8 @@ export class Lease implements Ownership {
   #revision: number | undefined
   /** Until when it is held, by `performance.now()`. */
   #until = Number.NEGATIVE_INFINITY
+  /** Until when it is left to others, likewise. */
+  #restsUntil = Number.NEGATIVE_INFINITY
   /** What another one has written last, and since when that is known. */
   #seen: { readonly revision: number; readonly since: number } | undefined
   #holder: Holder | undefined
@@ -46,7 +50,11 @@ export class Lease implements Ownership {
   }
 
   get isHeld(): boolean {
-    return performance.now() < this.#until
+    return performance.now() < this.#until && !this.#rests
+  }
+
+  get #rests(): boolean {
+    return performance.now() < this.#restsUntil
   }
 
   get owner(): string | undefined {
@@ -61,13 +69,23 @@ export class Lease implements Ownership {
     return this.#comes(false)
   }
 
+  rest(): void {
+    this.#restsUntil = performance.now() + REST_MS
+    this.#lose()
+  }
+
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#running
+    await this.#giveUp()
+  }
+
+  async #giveUp(): Promise<void> {
     this.#lose()
+    const previousSeq = this.#revision
+    this.#revision = undefined
     // Where this fails, or an answer is missing, it ends by itself.
-    if (this.#revision !== undefined)
-      await this.#bucket.delete(KEY, { previousSeq: this.#revision }).catch(() => {})
+    if (previousSeq !== undefined) await this.#bucket.delete(KEY, { previousSeq }).catch(() => {})
   }
 
   #comes(isHeld: boolean): Promise<void> {
@@ -90,6 +108,7 @@ export class Lease implements Ownership {
 
   /** Renews it, takes it, or sees who holds it. */
   async #turn(): Promise<void> {
+    if (this.#rests) await this.#giveUp()
     if (this.#revision !== undefined) return this.#write(this.#revision)
     const entry = await this.#bucket.get(KEY)
     if (entry === null || entry.operation !== 'PUT') return this.#write(entry?.revision ?? 0)
@@ -107,6 +126,7 @@ export class Lease implements Ownership {
 
   /** @param previousSeq the revision that it replaces; 0 where there is none */
   async #write(previousSeq: number): Promise<void> {
+    if (this.#rests) return
     const sent = performance.now()
     const options = { previousSeq, timeout: TERM_MS }
     this.#revision = await this.#bucket.put(KEY, JSON.stringify(this.#own), options)

@@ -21,6 +21,8 @@ export interface Ownership {
   gained(): Promise<void>
   /** Resolves when it is not, or may not be, any more. */
   lost(): Promise<void>
+  /** Leaves it to another node, if there is one, for a while. */
+  rest(): void
   /** Gives it up. */
   close(): Promise<void>
 }
@@ -150,6 +152,8 @@ export class ReplicaNode {
         // Another node was faster, and its entries are read next.
         if (code === 'NOT_OWNER') continue
         this.#role = 'failed'
+        // What is wrong here, as a full disk, is not wrong with others. They have no better log.
+        if (thrown instanceof WarpdexError) this.#options.ownership.rest()
         this.#options.onWarning(`the replica set cannot be followed: ${message}; trying again`)
         await this.#pause()
       }

@@ -74,6 +74,7 @@ export class HandedOwnership {
       },
       gained: holds(true),
       lost: holds(false),
+      rest: () => {},
       close: async () => {},
     }
   }

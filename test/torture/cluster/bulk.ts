@@ -5,6 +5,9 @@ const PAYLOAD_BYTES = 64 * 1024
 /** Of each replica set: more than nodes have set aside on disk. */
 const PAYLOADS = 40
 
+/** Makes a write to a key. @returns whether it was acknowledged */
+type Attempt = (key: number, write: () => Promise<unknown>) => Promise<boolean>
+
 /** Large payloads, each under a key of its own. */
 export class Bulk {
   readonly #index: Index<'u32', 'bytes'>
@@ -22,12 +25,12 @@ export class Bulk {
     return new Bulk(await client.createIndex(definition, { splitAt: keys.splitAt }), keys)
   }
 
-  /** Writes more of them. @param attempt makes a write, and says whether it was acknowledged */
-  async grow(sets: number, attempt: (write: () => Promise<unknown>) => Promise<boolean>): Promise<void> {
+  /** Writes more of them. */
+  async grow(sets: number, attempt: Attempt): Promise<void> {
     for (let left = PAYLOADS * sets; left > 0; left--) {
       const key = this.#keys.keyOf(this.#next++)
       const payload = new Uint8Array(PAYLOAD_BYTES).fill(key)
-      if (await attempt(() => this.#index.put(key, payload))) this.#acknowledged.push(key)
+      if (await attempt(key, () => this.#index.put(key, payload))) this.#acknowledged.push(key)
     }
   }
 

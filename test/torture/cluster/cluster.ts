@@ -45,15 +45,15 @@ export async function tortureCluster(options: TortureOptions): Promise<string> {
     for (let round = 0; round < rounds; round++) {
       const name = random.pick(names)
       const start = performance.now()
-      await oneRound(nodes, load, name, random)
-      const outage = noteOutage(outages, name, load, start)
-      onProgress(`${round + 1}: ${name}, ${outage}`)
+      const what = await oneRound(nodes, load, name, random)
+      const outage = noteOutage(outages, what, load, start)
+      onProgress(`${round + 1}: ${what}, ${outage}`)
     }
     await load.stop()
     await load.check()
     const errors = [...load.errors].map(([code, times]) => `${times} ${code}`).join(', ')
     return [
-      `${rounds} rounds, ${load.acknowledged.length} writes acknowledged, unknown or refused: ${errors || 'none'}`,
+      `${rounds} rounds, ${load.acknowledged.flat().length} writes acknowledged, unknown or refused: ${errors || 'none'}`,
       ...[...outages].map(([name, each]) => `${name}: ${summary(each)}`),
     ].join('\n')
   } finally {
@@ -62,7 +62,8 @@ export async function tortureCluster(options: TortureOptions): Promise<string> {
   }
 }
 
-async function oneRound(nodes: Nodes, load: Load, name: string, random: Random): Promise<void> {
+/** @returns what went wrong, as the trouble is called, but of an owner where it was one */
+async function oneRound(nodes: Nodes, load: Load, name: string, random: Random): Promise<string> {
   const { longest, of, begin, end } = TROUBLES[name]!
   load.nextKeys()
   await pause(random.below(1000))
@@ -74,21 +75,23 @@ async function oneRound(nodes: Nodes, load: Load, name: string, random: Random):
   if (nodes.nats.clientPorts.length > 1) load.grow()
   await pause(longest / 4 + random.below((longest * 3) / 4))
   await end(nodes, i)
-  const { length } = load.acknowledged
-  for (const until = performance.now() + PATIENCE_MS; load.acknowledged.length === length; await pause(10)) {
+  const before = load.acknowledged.map(({ length }) => length)
+  const isQuiet = () => load.acknowledged.some(({ length }, set) => length === before[set])
+  for (const until = performance.now() + PATIENCE_MS; isQuiet(); await pause(10)) {
     if (performance.now() > until)
       throw new Error(`after "${name}" of ${i} nothing is acknowledged any more\n${await load.state()}`)
   }
   const { ended } = nodes
   if (ended.length > 0)
     throw new Error(`after "${name}" of ${i}, node ${ended.join(' and ')} has ended by itself`)
+  return of === 'node' && i === owner ? name.replace('node', 'owner') : name
 }
 
 /** @returns in words */
 function noteOutage(outages: Map<string, Outages>, name: string, load: Load, start: number): string {
   const { writes, reads } = outages.get(name) ?? { writes: [], reads: [] }
   outages.set(name, { writes, reads })
-  const write = longestGap(load.acknowledged, start)
+  const write = Math.max(...load.acknowledged.map((moments) => longestGap(moments, start)))
   const read = longestGap(load.followed, start)
   writes.push(write)
   reads.push(read)

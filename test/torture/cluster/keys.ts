@@ -15,11 +15,11 @@ export class SpreadKeys {
   }
 
   keyOf(number: number): number {
-    return this.setOf(number) * this.#width + number
+    return (number % this.#sets) * this.#width + number
   }
 
-  /** The replica set of that key. */
-  setOf(number: number): number {
-    return number % this.#sets
+  /** The replica set that a key is on. */
+  setOf(key: number): number {
+    return Math.floor(key / this.#width)
   }
 }

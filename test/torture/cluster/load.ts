@@ -56,8 +56,8 @@ export class Load {
   #isOver = false
   #written = 0
   #window = 0
-  /** When writes were acknowledged, and when followers answered. */
-  readonly acknowledged: number[] = []
+  /** When writes were acknowledged, by replica set, and when followers answered. */
+  readonly acknowledged: readonly number[][]
   readonly followed: number[] = []
   /** How often each error came whose cause is a fault. */
   readonly errors = new Map<string, number>()
@@ -67,6 +67,7 @@ export class Load {
     this.#random = random
     this.#sets = Math.max(...nodes.map(({ set }) => set)) + 1
     this.#keys = new SpreadKeys(this.#sets)
+    this.acknowledged = Array.from({ length: this.#sets }, () => [])
   }
 
   static async start(nodes: readonly NodeAddress[], random: Random): Promise<Load> {
@@ -93,7 +94,7 @@ export class Load {
   /** Begins to write so much that nodes need more of their disks. */
   grow(): void {
     if (this.#bulk === undefined) return
-    this.#working.push(this.#bulk.grow(this.#sets, (write) => this.#attempt(write)))
+    this.#working.push(this.#bulk.grow(this.#sets, (key, write) => this.#attempt(key, write)))
   }
 
   /** Number of the node that owns one of the replica sets, as far as another one knows; -1 where that knows of none. */
@@ -169,16 +170,16 @@ export class Load {
       const value = ++this.#written
       const kind = random.below(11)
       if (kind < 3) await this.#read(registers, key, history)
-      else if (kind < 5)
-        await this.#change(history, { kind: 'write', value }, () => registers.put(key, value))
+      else if (kind < 5) await this.#change(key, { kind: 'write', value }, () => registers.put(key, value))
       else if (kind < 6)
-        await this.#change(history, { kind: 'write', value: undefined }, () => registers.delete(key))
+        await this.#change(key, { kind: 'write', value: undefined }, () => registers.delete(key))
       else if (kind < 8) await this.#swap(registers, key, value)
       else if (kind < 9) {
         const mark = this.#keys.keyOf(FIRST_MARK + number * this.#sets + random.below(this.#sets))
-        await this.#attempt(() => this.#marks.raise(client, registers, mark, value))
+        await this.#attempt(mark, () => this.#marks.raise(client, registers, mark, value))
       } else {
-        const isDone = await this.#attempt(() => journal.insert(this.#keys.keyOf(number), value))
+        const entries = this.#keys.keyOf(number)
+        const isDone = await this.#attempt(entries, () => journal.insert(entries, value))
         ;(isDone ? acknowledged : unknown).add(value)
       }
       await pause(random.below(20))
@@ -193,7 +194,7 @@ export class Load {
     const begin = performance.now()
     const condition = expected === undefined ? { exists: false } : { payload: expected }
     let refused = false
-    const isDone = await this.#attempt(async () => {
+    const isDone = await this.#attempt(key, async () => {
       try {
         await registers.batch().expect(key, condition).put(key, value).write()
       } catch (error) {
@@ -208,17 +209,17 @@ export class Load {
     })
   }
 
-  async #change(history: Operation[], act: Act, call: () => Promise<unknown>): Promise<void> {
+  async #change(key: number, act: Act, call: () => Promise<unknown>): Promise<void> {
     const begin = performance.now()
-    const isDone = await this.#attempt(call)
-    history.push({ act, begin, end: isDone ? performance.now() : NEVER })
+    const isDone = await this.#attempt(key, call)
+    this.#historyOf(key).push({ act, begin, end: isDone ? performance.now() : NEVER })
   }
 
   /** @returns whether it was answered */
-  async #attempt(call: () => Promise<unknown>): Promise<boolean> {
+  async #attempt(key: number, call: () => Promise<unknown>): Promise<boolean> {
     try {
       await call()
-      this.acknowledged.push(performance.now())
+      this.acknowledged[this.#keys.setOf(key)]!.push(performance.now())
       return true
     } catch (error) {
       this.#note(error)
@@ -275,8 +276,8 @@ export class Load {
   /** One of those that are written to at the moment, of any replica set unless one is given. */
   #someKey(random: Random, set?: number): number {
     for (;;) {
-      const number = this.#window * KEYS + random.below(KEYS)
-      if (set === undefined || this.#keys.setOf(number) === set) return this.#keys.keyOf(number)
+      const key = this.#keys.keyOf(this.#window * KEYS + random.below(KEYS))
+      if (set === undefined || this.#keys.setOf(key) === set) return key
     }
   }
 
