@@ -1,6 +1,7 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { nvidiaGpus, seeingOnly } from '../clients/cli/cluster/gpus.js'
 import { KeptProcess } from '../clients/cli/cluster/kept-process.js'
 import {
   type LocalNats,
@@ -77,8 +78,8 @@ export async function benchClusterScale({ adapter, keys, seconds }: ClusterScale
   const directory = mkdtempSync(join(tmpdir(), 'warpdex-scale-'))
   const ends: (() => unknown)[] = [() => rmSync(directory, { recursive: true, force: true })]
   try {
-    const cards = readdirSync('/dev').filter((name) => /^nvidia\d+$/.test(name))
-    const places = placesOf(cards)
+    const gpus = nvidiaGpus()
+    const places = placesOf(gpus)
     const perNode = Math.max(1, Math.floor(availableParallelism() / places.length / 2))
     const nats = await startNats(directory, ends)
     const clusters: Cluster[] = []
@@ -118,16 +119,14 @@ function ownPart(task: LoadTask, sets: number): (process: number) => LoadTask {
   }
 }
 
-/** A share of the cores for each node, and a card where there are several. */
-function placesOf(cards: readonly string[]): readonly Place[] {
-  const count = cards.length > 1 ? cards.length : NODES
+/** A share of the cores for each node, and a GPU where there are several. */
+function placesOf(gpus: readonly string[]): readonly Place[] {
+  const count = gpus.length > 1 ? gpus.length : NODES
   const each = Math.floor(availableParallelism() / count)
   return Array.from({ length: count }, (_, i) => {
     const cores = each === 0 ? undefined : `${i * each}-${(i + 1) * each - 1}`
-    const others = cards.length > 1 ? cards.filter((_, card) => card !== i) : []
-    const hiding = others.map((card) => `mount --bind /dev/null /dev/${card} && `).join('')
-    const hidden = others.length === 0 ? [] : ['unshare', '--mount', 'sh', '-c', `${hiding}exec "$@"`, 'sh']
-    return { cores, prefix: [...pinnedTo(cores), ...hidden] }
+    const seen = gpus.length > 1 ? seeingOnly(gpus[i]!, gpus) : []
+    return { cores, prefix: [...pinnedTo(cores), ...seen] }
   })
 }
 

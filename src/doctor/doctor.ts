@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import { freemem, release, totalmem } from 'node:os'
@@ -8,6 +7,8 @@ import { hostAndPort } from '../server/binding.js'
 import { diskLines } from './disk.js'
 import { distributionOf, driverAdvice, installedGpus } from './drivers.js'
 import { fail, type Line, ok, warn } from './finding.js'
+import { gpuInUse } from './gpu-in-use.js'
+import { textOf } from './text-of.js'
 
 export interface DoctorOptions {
   readonly directory: string
@@ -48,7 +49,7 @@ async function adapterLines(): Promise<Line[]> {
   try {
     const device = await Device.open('auto')
     try {
-      return [adapterLine(device), limitsLine(device)]
+      return [adapterLine(device), ...gpuLines(), limitsLine(device)]
     } finally {
       device.destroy()
     }
@@ -65,6 +66,19 @@ function adapterLine({ facts: { name, software } }: Device): Line {
       ? 'no GPU is seen'
       : `a GPU of ${gpus.join(' and ')} is there, but not its Vulkan driver`
   return warn('adapter', `${name}: a CPU does the work of a GPU, which is slow; ${seen}`, advice(gpus))
+}
+
+/** Linux tells which GPU it is. */
+function gpuLines(): Line[] {
+  const gpu = gpuInUse()
+  if (gpu === undefined) return []
+  const { file, address, sharedWith } = gpu
+  const found = `${file}${address === undefined ? '' : `, at ${address} of the PCI bus`}`
+  if (sharedWith.length === 0) return [ok('GPU', found)]
+  const others = `${sharedWith.length === 1 ? 'process' : 'processes'} ${sharedWith.join(', ')}`
+  const remedy =
+    'that is right if it is the server; else give each a GPU of its own, by a container or "warpdex cluster dev --gpus all"'
+  return [warn('GPU', `${found}, which ${others} ${sharedWith.length === 1 ? 'uses' : 'use'} too`, remedy)]
 }
 
 function limitsLine({ facts, gpu }: Device): Line {
@@ -142,12 +156,4 @@ function maskingLine(): Line {
     'is not loaded: large messages take several times as long',
     'run "npm ci" on this machine',
   )
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, 'latin1')
-  } catch {
-    return ''
-  }
 }

@@ -17,6 +17,8 @@ export interface DevClusterOptions {
   /** Folder of all that it writes. */
   readonly directory: string
   readonly nodes: number
+  /** What the command of each node begins with, where that is anything. */
+  readonly prefixes: readonly (readonly string[])[]
   /** Of the first node; 0 for free ones. */
   readonly port: number
   /** Settings of all nodes, as flags. */
@@ -106,7 +108,7 @@ function nodeProcess(
   i: number,
   port: number,
   { addresses, monitors }: LocalNats,
-  { directory, flags }: DevClusterOptions,
+  { directory, flags, prefixes }: DevClusterOptions,
 ): KeptProcessOptions {
   const name = `node-${i}`
   const settings = {
@@ -119,10 +121,12 @@ function nodeProcess(
     'replica-snapshots': join(directory, SNAPSHOTS),
   }
   const own = Object.entries(settings).flatMap(([setting, value]) => [`--${setting}`, value])
+  const serve = [process.execPath, ...process.execArgv, PROGRAM, 'serve', ...own, ...flags]
+  const [command = '', ...args] = [...(prefixes[i] ?? []), ...serve]
   return {
     name,
-    command: process.execPath,
-    args: [...process.execArgv, PROGRAM, 'serve', ...own, ...flags],
+    command,
+    args,
     log: join(directory, `${name}.log`),
     readyUrl: `http://${HOST}:${port}/ready`,
   }

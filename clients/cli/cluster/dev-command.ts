@@ -11,6 +11,7 @@ export const addDev = command({
   about: 'Start a cluster on this machine, for trials: nodes, and three NATS servers',
   options: {
     nodes: { ...text('How many nodes'), default: '3' },
+    gpus: text('all: a node for each of several GPUs of this machine, instead of --nodes'),
     directory: { ...text('Folder of all data and logs; created if missing'), default: 'warpdex-cluster' },
     port: {
       ...text(
@@ -21,22 +22,28 @@ export const addDev = command({
     adapter: { ...text('Adapter of the nodes: auto, hardware or software'), default: 'auto' },
     'replica-sets': { ...text('Replica sets of the cluster'), default: '1' },
   },
-  examples: [['$0 cluster dev', 'three nodes, with all data in ./warpdex-cluster']],
+  examples: [
+    ['$0 cluster dev', 'three nodes, with all data in ./warpdex-cluster'],
+    ['$0 cluster dev --gpus all --replica-sets 2', 'indexes are spread over two GPUs'],
+  ],
   epilogue:
     'It needs nats-server on the PATH. Variables with settings of servers, as WARPDEX_TOKEN, hold for the nodes.\n' +
     'Ctrl-C stops everything; the next start goes on with the data.',
-  async run({ nodes, directory, port, adapter, replicaSets }) {
+  async run({ nodes, gpus, directory, port, adapter, replicaSets }) {
     const { loadConfig } = await import('../../../src/config/load.js')
     const { serveUntilSignal } = await import('../../../src/server/signals.js')
     const { DevCluster } = await import('./dev-cluster.js')
+    const { prefixesFor } = await import('./gpus.js')
     const config = loadConfig({ flags: { port, adapter, replicaSets } })
-    const count = parseNodes(nodes, config.replicaSets)
+    const prefixes = gpus === undefined ? [] : prefixesFor(gpus)
+    const count = parseNodes(gpus === undefined ? nodes : String(prefixes.length), config.replicaSets)
     const say = (text: string) => void printLines([text])
     const start = async (stop: AbortSignal) => {
       const cluster = await DevCluster.start(
         {
           directory,
           nodes: count,
+          prefixes,
           port: config.port,
           flags: ['--adapter', config.adapter, '--replica-sets', String(config.replicaSets)],
           onNotice: say,

@@ -97,6 +97,7 @@ t.test('what is wrong with a cluster is said', async (t) => {
     code: 2,
     err: /no nats-server on the PATH; get 2.12 or later from https:/,
   })
+  t.match(await cli(['cluster', 'dev', '--gpus', 'all']), { code: 2, err: /several GPUs/ })
   t.match(await cli(['cluster', 'dev', '--nodes', 'none']), { code: 2, err: /--nodes is "none"/ })
   t.match(await cli(['cluster', 'dev', '--replica-sets', '4']), {
     code: 2,

@@ -6,6 +6,7 @@ import { Store } from '../../../persistence/store.js'
 import { diskLines } from '../../../src/doctor/disk.js'
 import { examine, nodeLine } from '../../../src/doctor/doctor.js'
 import { distributionOf, driverAdvice, installedGpus } from '../../../src/doctor/drivers.js'
+import { gpuInUse } from '../../../src/doctor/gpu-in-use.js'
 
 t.test('what a machine has, line by line', async (t) => {
   const directory = t.testdir()
@@ -42,6 +43,29 @@ t.test('data directories', async (t) => {
   t.match(first, { state: 'ok', found: /is made at the first start/ })
   t.same(readdirSync(directory), ['other'])
   t.match((await diskLines(join(directory, 'other')))[0], { state: 'fail', found: /letter.txt/ })
+})
+
+t.test('the GPU in use, of two that are alike, and who else uses it', async (t) => {
+  const open = (...files: string[]) => ({
+    fd: Object.fromEntries(files.map((file, i) => [i, t.fixture('symlink', file)])),
+  })
+  const [first, second] = ['/dev/nvidia0', '/dev/nvidia1']
+  const proc = t.testdir({
+    self: open(first, '/dev/null', second, second),
+    17: open(first, first, second),
+    18: open(second, second, first),
+    19: open('/dev/null'),
+    driver: {
+      nvidia: {
+        gpus: {
+          '0000:06:00.0': { information: 'Model: \t\t X\nDevice Minor: \t 0\n' },
+          '0000:07:00.0': { information: 'Model: \t\t X\nDevice Minor: \t 1\n' },
+        },
+      },
+    },
+  })
+  t.same(gpuInUse(proc), { file: second, address: '0000:07:00.0', sharedWith: [18] })
+  t.equal(gpuInUse(t.testdir({ self: open('/dev/null') })), undefined)
 })
 
 t.test('what is too old, and what to install', async (t) => {
