@@ -22,5 +22,9 @@ class ReplicaSet(unittest.TestCase):
                     index.insert(count, count)
                 owner = client.stats()["server"]["replica"].get("owner")
             self.assertIn(owner, nodes)
+            with warpdex.connect(nodes, reads="any") as reader:
+                reached = reader.reached(client.position(), deadline=10)
+                self.assertEqual(reader.index("written").get(count), count)
+                self.assertIn(type(reached.behind), (float, type(None)))
             # Each is there once.
             self.assertEqual(list(index.entries()), [(i, i) for i in range(1, count + 1)])

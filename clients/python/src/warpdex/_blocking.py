@@ -153,6 +153,8 @@ class Client(Blocking, Closing):
     stats = blocking(aio.Client.stats)
     write = blocking(aio.Client.write)
     snapshot = blocking(aio.Client.snapshot, Snapshot)
+    position = blocking(aio.Client.position)
+    reached = blocking(aio.Client.reached)
     take_snapshot = blocking(aio.Client.take_snapshot)
     back_up = blocking(aio.Client.back_up)
     slow_requests = blocking(aio.Client.slow_requests)

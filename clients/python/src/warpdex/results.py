@@ -144,6 +144,15 @@ class GetAllResult:
         return list(values_of(self.payloads[int(self.offsets[i]) : int(self.offsets[i + 1])]))
 
 
+class Position(NamedTuple):
+    """What a node of a replica set has."""
+
+    #: In the log: everything up to it.
+    position: int
+    #: Reads see what was acknowledged so many seconds ago, or before: 0 from the owner, None where the node does not know yet.
+    behind: float | None
+
+
 class Entry(NamedTuple):
     key: Any
     payload: Any

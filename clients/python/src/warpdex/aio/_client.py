@@ -10,6 +10,7 @@ from .._closing import AsyncClosing
 from .._queries import pack_query
 from .._sql import SqlValues, pack_sql
 from ..errors import bad_request
+from ..results import Position
 from ._atomic_write import BatchPart, PartResult, write_parts
 from ._connection import Connection, ConnectOptions
 from ._index import Index
@@ -181,6 +182,24 @@ class Client(AsyncClosing):
         await self._request("openVersion", fields, deadline, list(self._calls))
         return Snapshot(self._connection, version)
 
+    async def position(self, *, deadline: float | None = None) -> Position:
+        """
+        What the node has that the client is connected to. Raises `BAD_REQUEST` for a server of no cluster, and for a cluster of several
+        replica sets, one of which the address has to name, as in `ws://a:7070?set=0`.
+        """
+        return _position(await self._request("position", {}, deadline))
+
+    async def reached(self, position: Position, *, deadline: float | None = None) -> Position:
+        """Waits until the node has what `position()` of another client told, for reads by `reads="any"`. Returns what it has then."""
+        until = self._connection.until(deadline)
+        while True:
+            # The server waits for some time only.
+            fields, _ = await self._connection.request(
+                "position", {"atLeast": position.position}, until
+            )
+            if fields["position"] >= position.position:
+                return _position(fields)
+
     async def take_snapshot(
         self, name: str | None = None, *, deadline: float | None = None
     ) -> Sequence[Mapping[str, Any]]:
@@ -278,6 +297,11 @@ async def connect(url: str | Sequence[str], **options: Any) -> Client:
     connection = Connection(url, ConnectOptions(**options))
     await connection.open()
     return Client(connection)
+
+
+def _position(fields: Mapping[str, Any]) -> Position:
+    behind = fields.get("behind")
+    return Position(fields["position"], None if behind is None else behind / 1000)
 
 
 def _columns(
