@@ -83,16 +83,9 @@ export class ClusterForwarder implements Forwarder {
   /** @throws WarpdexError `NOT_OWNER` where nodes cannot be reached from here */
   async #opened(client: string | undefined): Promise<ClusterConnection> {
     if (this.#isOver) throw leftToOthers('the node is no more')
-    const { token, readsAny, sets, nodes } = this.#connection
-    const reads = readsAny ? 'any' : 'latest'
-    this.#cluster ??= ClusterConnection.open({ token, client, reads, sets, nodes: async () => nodes() })
-    const opening = this.#cluster
+    this.#cluster ??= this.#open(client)
     try {
-      const cluster = await opening
-      void cluster.closed.then(() => {
-        if (this.#cluster === opening) this.#cluster = undefined
-      })
-      return cluster
+      return await this.#cluster
     } catch (thrown) {
       this.#cluster = undefined
       const error = toWarpdexError(thrown)
@@ -100,6 +93,17 @@ export class ClusterForwarder implements Forwarder {
       this.#isOver = true
       throw leftToOthers(error.message)
     }
+  }
+
+  async #open(client: string | undefined): Promise<ClusterConnection> {
+    const { token, readsAny, sets, nodes } = this.#connection
+    const reads = readsAny ? 'any' : 'latest'
+    const cluster = await ClusterConnection.open({ token, client, reads, sets, nodes: async () => nodes() })
+    // The next request may find it open again, as with a token that is good again.
+    void cluster.closed.then(() => {
+      this.#cluster = undefined
+    })
+    return cluster
   }
 
   async #indexOf(handle: IndexHandle, cluster: ClusterConnection): Promise<OpenedIndex> {
