@@ -72,8 +72,8 @@ async function balanceOnce(
   onBalanced: (one: Balanced) => Promise<void>,
 ): Promise<number> {
   return withClient(address, async (client) => {
-    const { sets = 1 } = client.server
-    if (sets < 2) throw badRequest('there is one replica set; indexes are balanced between several')
+    if (client.server.sets === undefined)
+      throw badRequest('there is one replica set; indexes are balanced between several')
     let count = 0
     for await (const one of balancer.balance(client, signal)) {
       await onBalanced(one)

@@ -4,7 +4,7 @@ import type { IndexStats, ReplyFields } from '../../../protocol/replies.js'
 import type { IndexDefinition } from '../../../protocol/types.js'
 import type { Reply } from '../reply.js'
 import { setByName } from './placement.js'
-import { isAwaited, known, renameIndexes, type Send } from './rename-indexes.js'
+import { ifKnown, isAwaited, renameIndexes, type Send } from './rename-indexes.js'
 
 /** What is told of an index that is not there, or not to be seen. */
 const UNSEEN: readonly string[] = ['UNKNOWN_INDEX', 'UNAUTHORISED']
@@ -52,7 +52,7 @@ export async function control(op: ControlOp, fields: object, sets: number, send:
       return joined(
         op,
         await Promise.all(
-          [0, ...others].map((set) => (set === 0 ? send(0, op, fields) : known(send(set, op, fields)))),
+          [0, ...others].map((set) => (set === 0 ? send(0, op, fields) : ifKnown(send(set, op, fields)))),
         ),
       )
     default:

@@ -86,11 +86,11 @@ async function hold(moves: readonly Move[], all: readonly number[], send: Send):
 
 /** Where an index is not there, it is on other replica sets, or has the name already. */
 async function rename(set: number, index: string, to: string, send: Send): Promise<void> {
-  await known(send(set, 'renameIndex', { index, to }))
+  await ifKnown(send(set, 'renameIndex', { index, to }))
 }
 
 async function definitionOf(index: string, send: Send): Promise<IndexDefinition | undefined> {
-  return (await known(send(0, 'open', { index })))?.fields as IndexDefinition | undefined
+  return (await ifKnown(send(0, 'open', { index })))?.fields as IndexDefinition | undefined
 }
 
 function isOnFirst(index: IndexDefinition | undefined): boolean {
@@ -98,7 +98,7 @@ function isOnFirst(index: IndexDefinition | undefined): boolean {
 }
 
 /** An answer about an index; undefined where there is none. */
-export async function known(answer: Promise<Reply>): Promise<Reply | undefined> {
+export async function ifKnown(answer: Promise<Reply>): Promise<Reply | undefined> {
   try {
     return await answer
   } catch (error) {

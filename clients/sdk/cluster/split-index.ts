@@ -124,8 +124,9 @@ class Split {
   /** Keys that give each replica set as many entries. */
   async equalParts(): Promise<AnyKeys> {
     const index = new Index(new IndexCalls(this.#cluster, this.#name)) as AnyIndex
-    const { length } = this.#cluster.replicaSets
-    return (await equalParts(index, length, this.#options.signal)).splitAt as AnyKeys
+    const { splitAt } = await equalParts(index, this.#cluster.replicaSets.length, this.#options.signal)
+    if (splitAt.length > 0) return splitAt as AnyKeys
+    throw badRequest(`index ${JSON.stringify(this.#name)} has too few keys to divide; name keys to split at`)
   }
 
   /** Makes the index that is to take the place, empty. @throws WarpdexError as `requireAlone` */

@@ -89,5 +89,6 @@ t.test('indexes are balanced between replica sets', { skip: lack ?? false }, asy
   t.same(await partsOf('even'), [70, 70, 70])
 
   t.match(await cli([...balance, '--ratio', '1.1']), { code: 2, err: /--ratio is "1.1"; .*from 1.5 on/ })
-  t.match(await cli([...balance, '--every', 'x']), { code: 2, err: /--every is "x"/ })
+  await create('empty', [])
+  await t.rejects(client.splitIndex('empty'), { code: 'BAD_REQUEST', message: /too few keys to divide/ })
 })

@@ -37,7 +37,7 @@ t.test('changes of an index on several replica sets', { skip: lack ?? false }, a
     const random = new Random(seed)
     const told = new Map(model)
     const writing = (async () => {
-      for (let round = 0; round < 40; round++) {
+      for (let round = 0; round < 25; round++) {
         const keys = Array.from({ length: 1 + random.below(8) }, () => random.below(300))
         const payloads = keys.map(() => random.below(1000))
         await index.putMany(keys, payloads)
