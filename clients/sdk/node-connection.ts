@@ -75,6 +75,8 @@ export class NodeConnection implements Connection {
   /** One, or those of the nodes of a replica set. */
   #urls: readonly string[]
   #nextUrl = 0
+  /** That of the last attempt. */
+  #url = ''
   /** To be tried first: that of the owner. */
   #owner: string | undefined
   readonly #options: NodeOptions
@@ -315,7 +317,11 @@ export class NodeConnection implements Connection {
   }
 
   #address(): string {
-    const url = this.#owner ?? this.#urls[this.#nextUrl++ % this.#urls.length]!
+    const { length } = this.#urls
+    // That of the last attempt is left out where there are others: it may be silent.
+    if (this.#urls[this.#nextUrl % length] === this.#url) this.#nextUrl++
+    const url = this.#owner ?? this.#urls[this.#nextUrl++ % length]!
+    this.#url = url
     this.#owner = undefined
     const { reads, set } = this.#options
     const aims = [...(reads === 'any' ? ['reads=any'] : []), ...(set === undefined ? [] : [`set=${set}`])]

@@ -88,7 +88,7 @@ export class ClusterMember {
     const name = this.#nameOf(this.#set)
     const set = await openReplicaSet(this.#nats, this.#config.cluster, this.#set)
     const log = new JetStreamLog(set)
-    const ownership = new Lease(set.bucket, this.#url)
+    const ownership = new Lease(set.bucket, this.#url, () => this.#node?.isFresh === true)
     const onWarning = this.#onWarning
     try {
       const place = await this.#openPlace(this.#set)

@@ -28,6 +28,7 @@ interface Holder {
 export class Lease implements Ownership {
   readonly #bucket: KV
   readonly #own: Holder
+  readonly #isFresh: () => boolean
   readonly #closing = new AbortController()
   readonly #running: Promise<void>
   /** Which it has written last; undefined where another one, or an unanswered one of its own, may be the last. */
@@ -36,16 +37,21 @@ export class Lease implements Ownership {
   #until = Number.NEGATIVE_INFINITY
   /** Until when it is left to others, likewise. */
   #restsUntil = Number.NEGATIVE_INFINITY
-  /** What another one has written last, and since when that is known. */
+  /** What was written last that is not its own, be it a deletion, and since when that is known. */
   #seen: { readonly revision: number; readonly since: number } | undefined
   #holder: Holder | undefined
   #expiry: NodeJS.Timeout | undefined
   #waiting: { readonly isHeld: boolean; readonly resolve: () => void }[] = []
 
-  /** Takes the lease whenever it is free, until it is closed. @param url by which clients reach the node */
-  constructor(bucket: KV, url: string) {
+  /**
+   * Takes the lease whenever it is free, until it is closed.
+   * @param url by which clients reach the node
+   * @param isFresh whether it has what the log has; while it lags it takes the lease a term later, if no other node has by then
+   */
+  constructor(bucket: KV, url: string, isFresh: () => boolean) {
     this.#bucket = bucket
     this.#own = { id: crypto.randomUUID(), url }
+    this.#isFresh = isFresh
     this.#running = this.#run()
   }
 
@@ -111,17 +117,17 @@ export class Lease implements Ownership {
     if (this.#rests) await this.#giveUp()
     if (this.#revision !== undefined) return this.#write(this.#revision)
     const entry = await this.#bucket.get(KEY)
-    if (entry === null || entry.operation !== 'PUT') return this.#write(entry?.revision ?? 0)
+    if (entry === null) return this.#write(0)
     const { revision } = entry
-    const holder = entry.json<Holder>()
+    const holder = entry.operation === 'PUT' ? entry.json<Holder>() : undefined
     // What was not answered was done.
-    if (holder.id === this.#own.id) return this.#write(revision)
+    if (holder?.id === this.#own.id) return this.#write(revision)
     this.#lose()
     const now = performance.now()
     if (this.#seen?.revision !== revision) this.#seen = { revision, since: now }
-    const isOver = now >= this.#seen.since + TERM_MS
-    this.#holder = isOver ? undefined : holder
-    if (isOver) await this.#write(revision)
+    const free = this.#seen.since + (holder === undefined ? 0 : TERM_MS)
+    this.#holder = now >= free ? undefined : holder
+    if (now >= free + (this.#isFresh() ? 0 : TERM_MS)) await this.#write(revision)
   }
 
   /** @param previousSeq the revision that it replaces; 0 where there is none */

@@ -37,6 +37,8 @@ interface ReplicaOptions {
   readonly snapshots?: ReplicaSnapshots | undefined
 }
 
+/** How old the data of a node may be for that: the end of the log is asked for more often. */
+const FRESH_MS = 1000
 /** How long it waits after what it could not do. */
 const PAUSE_MS = 1000
 
@@ -116,6 +118,11 @@ export class ReplicaNode {
   /** Whether it owns the replica set, so that nobody else has acknowledged what it does not have. */
   get isOwner(): boolean {
     return this.#role === 'owner' && this.#options.ownership.isHeld
+  }
+
+  /** Whether it would soon have read the log to its end. */
+  get isFresh(): boolean {
+    return (this.#freshness.behind ?? Number.POSITIVE_INFINITY) <= FRESH_MS
   }
 
   /** Resolves when no snapshot is being taken. */
