@@ -206,13 +206,13 @@ export class Store {
     const tables = Object.entries(this.#tables) as [TableName, Keyspace][]
     const names = new Map(tables.map(([table, keyspace]) => [keyspace, table]))
     this.#committer.shareBy(
-      async (changes) => {
+      async (changes, how) => {
         const shared = changes.map(({ keyspace, key, value }) => {
           const table = names.get(keyspace)
           if (table === undefined) throw new Error('a change of a table that has no name')
           return { table, key, value }
         })
-        return this.#note(name, await log.append(shared))
+        return this.#note(name, await log.append(shared, how))
       },
       (error) => log.failed(error),
     )

@@ -28,6 +28,32 @@ export function readAppend(r: RequestReader): AppendFields {
 /** A part of a batch: writes to one index, conditions on one, or rows for a relation. */
 export type BatchPart = DataRequest | (AppendFields & { readonly op: 'append' })
 
+/** What a batch is a part of that several replica sets of a cluster make, all of them or none. */
+export interface JointBatch {
+  /** Of 1 to 64 printable ASCII characters, the same for all of them. */
+  readonly id: string
+  /** Numbers of the replica sets, in ascending order. */
+  readonly sets: readonly number[]
+}
+
+/** @throws WarpdexError `BAD_REQUEST` */
+export function readJoint(value: unknown): JointBatch | undefined {
+  if (value === undefined) return undefined
+  const { id, sets }: Partial<JointBatch> = Object(value)
+  const isAscending = (all: readonly number[]) => all.every((set, i) => i === 0 || all[i - 1]! < set)
+  const isRight =
+    typeof id === 'string' &&
+    /^[\x21-\x7e]{1,64}$/.test(id) &&
+    Array.isArray(sets) &&
+    sets.length > 1 &&
+    sets.every((set) => Number.isSafeInteger(set) && set >= 0) &&
+    isAscending(sets)
+  if (isRight) return { id, sets }
+  throw badRequest(
+    'batch takes a "joint" that is {id, sets}: 1 to 64 printable ASCII characters, and the numbers of two or more replica sets in ascending order',
+  )
+}
+
 /** Operations on an index that a batch may have. */
 const PART_OPS: readonly DataOp[] = ['insert', 'delete', 'write', 'expect']
 

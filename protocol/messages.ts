@@ -1,4 +1,4 @@
-import { readAppend, readParts } from './batch.js'
+import { readAppend, readJoint, readParts } from './batch.js'
 import { decodeDataRequest } from './data-frame.js'
 import type { DataRequest } from './data-request.js'
 import { badRequest } from './errors.js'
@@ -69,7 +69,11 @@ const PARSERS = {
     writeId: r.optionalWhole('writeId'),
   }),
   // Several writes and the conditions on which they are made, all or none.
-  batch: (r) => ({ writeId: r.optionalWhole('writeId'), parts: readParts(r) }),
+  batch: (r) => ({
+    writeId: r.optionalWhole('writeId'),
+    joint: readJoint(r.value('joint')),
+    parts: readParts(r),
+  }),
   readRelation: (r) => ({
     relation: r.indexName('relation'),
     // All where none are named.

@@ -1,47 +1,61 @@
+import { concatenate } from '../../protocol/columns.js'
 import type { DataRequest } from '../../protocol/data-request.js'
-import { badRequest } from '../../protocol/errors.js'
-import type { Section, Sections } from '../../protocol/frame.js'
+import type { Section } from '../../protocol/frame.js'
 import type { ControlRequest } from '../../protocol/messages.js'
 import type { OpenedIndex } from '../../protocol/replies.js'
-import { UNBOUNDED } from '../sdk/call-options.js'
+import { type EncodedPart, piecesOf } from '../sdk/atomic-write.js'
+import { type Bounds, UNBOUNDED } from '../sdk/call-options.js'
 import type { ClusterConnection } from '../sdk/cluster/cluster-connection.js'
-import type { Connection } from '../sdk/connection.js'
-import { encodeCall } from '../sdk/data-call.js'
+import type { Located } from '../sdk/connection.js'
+import type { DataCall } from '../sdk/data-call.js'
+import { inTurns } from '../sdk/index-order.js'
 import { dataCallOf } from './data-call.js'
 
-/** A batch as the replica set takes it that its parts are on. */
-export interface PlacedBatch {
-  readonly connection: Connection
-  readonly sections: Sections
-}
-
 /**
+ * The parts of a batch as the replica sets take them that they are on.
  * @param sections a frame each, as they came
  * @param indexOf what a part means by its handle
- * @throws WarpdexError `BAD_REQUEST` where several replica sets have parts
  */
-export async function placeBatch(
+export function encodeParts(
   { parts }: ControlRequest<'batch'>,
   sections: ReadonlyMap<string, Section>,
   cluster: ClusterConnection,
   indexOf: (part: DataRequest) => Promise<OpenedIndex>,
-): Promise<PlacedBatch> {
-  const connections = new Set<Connection>()
-  const placed: [string, Section][] = []
-  for (const [name, section] of sections) {
-    const part = parts[Number(name)]!
+): Promise<readonly EncodedPart[]> {
+  const encoded = parts.map(async (part, i): Promise<EncodedPart> => {
     if (part.op === 'append') {
-      connections.add(cluster.home)
-      placed.push([name, section])
-      continue
+      const frames = [sections.get(String(i))!.bytes]
+      return { part: { index: undefined, items: 0 }, pieces: [{ connection: cluster.home, frames }] }
     }
     const index = await indexOf(part)
     const call = dataCallOf(part, index)
-    const located = await cluster.locate([call], index, UNBOUNDED)
-    connections.add(located.connection)
-    placed.push([name, { type: 'bytes', bytes: encodeCall(call, 0, located.index, 0) }])
-  }
-  const [connection = cluster.home, ...others] = connections
-  if (others.length === 0) return { connection, sections: Object.fromEntries(placed) }
-  throw badRequest('the parts of a batch are on one replica set of the cluster')
+    return encodePart(call, index, await cluster.locate([call], index, UNBOUNDED))
+  })
+  return Promise.all(encoded)
+}
+
+/** @param located where the call goes */
+export function encodePart(
+  { op, count }: DataCall,
+  { name: index }: OpenedIndex,
+  located: readonly Located[],
+): EncodedPart {
+  return { part: { index, items: op === 'expect' ? 0 : count }, pieces: piecesOf(located) }
+}
+
+/**
+ * Writes parts, all or none, after what was asked before of their indexes.
+ * @param writeId by default a new one
+ */
+export async function writeInTurn(
+  parts: readonly EncodedPart[],
+  writeId: number | undefined,
+  cluster: ClusterConnection,
+  bounds: Bounds,
+) {
+  const indexes = new Set(parts.flatMap(({ part: { index } }) => index ?? []))
+  const turns = [...indexes].map((index) => cluster.order.take(index))
+  const results = await inTurns(turns, bounds, (sent) => cluster.writeBatch(parts, bounds, sent, writeId))
+  const codes = results.flatMap((result) => (result instanceof Uint8Array ? [result] : []))
+  return { codes: concatenate(codes), appended: results.filter((result) => !(result instanceof Uint8Array)) }
 }

@@ -18,8 +18,7 @@ import type { CallColumns, DataCall } from '../sdk/data-call.js'
  */
 export function dataCallOf(request: DataRequest, definition: IndexDefinition): DataCall {
   const { id: _id, handle: _handle, generation: _generation, deadline: _deadline, ...call } = request
-  // Its client wants all items, or none, be they on several replica sets.
-  return { ...call, columns: columnsOf(request, definition), isUnit: request.op === 'write' }
+  return { ...call, columns: columnsOf(request, definition) }
 }
 
 function columnsOf(request: DataRequest, definition: IndexDefinition): CallColumns {

@@ -9,7 +9,7 @@ import { ClusterConnection } from '../sdk/cluster/cluster-connection.js'
 import { REOPENING } from '../sdk/index-calls.js'
 import { isFinal } from '../sdk/link.js'
 import type { Reply } from '../sdk/reply.js'
-import { placeBatch } from './batch.js'
+import { encodePart, encodeParts, writeInTurn } from './batch.js'
 import { dataCallOf } from './data-call.js'
 
 const CONTROL_READS: ReadonlySet<ControlOp> = new Set([
@@ -20,7 +20,7 @@ const CONTROL_READS: ReadonlySet<ControlOp> = new Set([
   'readRelation',
 ])
 /** They are sent again after a loss, so that they need a write id. */
-const CONTROL_WRITES: ReadonlySet<ControlOp> = new Set(['append', 'changeRows', 'batch'])
+const CONTROL_WRITES: ReadonlySet<ControlOp> = new Set(['append', 'changeRows'])
 
 /** Forwards requests as a client of all replica sets does, which has the token and the name of the one who asks. */
 export class ClusterForwarder implements Forwarder {
@@ -44,9 +44,9 @@ export class ClusterForwarder implements Forwarder {
     this.#turn = prepared.catch(() => {})
     const send = await prepared
     try {
-      const reply = await send(bounds)
-      if (request.op === 'open') this.#remember(reply.fields as OpenedIndex)
-      return resultOf(reply)
+      const result = await send(bounds)
+      if (request.op === 'open') this.#remember(result.fields as OpenedIndex)
+      return result
     } catch (thrown) {
       throw this.#failureOf(request, toWarpdexError(thrown))
     }
@@ -58,26 +58,42 @@ export class ClusterForwarder implements Forwarder {
   }
 
   /** Learns what it takes to send a request. */
-  async #prepare({ request, frame, client }: Call): Promise<(bounds: Bounds) => Promise<Reply>> {
+  async #prepare({ request, frame, client }: Call): Promise<(bounds: Bounds) => Promise<Result>> {
     const cluster = await this.#opened(client)
     if ('handle' in request) {
       const index = await this.#indexOf(request, cluster)
       const call = dataCallOf(request, index)
       const onError = (error: unknown) => this.#forget(index, error)
       const whole = WRITES.has(call.op) ? { ...call, writeId: call.writeId ?? cluster.newWriteId() } : call
-      return (bounds) => cluster.requestData(whole, index, bounds, onError, false)
+      // Its client wants all items, or none, be they on several replica sets.
+      const part = { ...call, writeId: undefined }
+      const located = call.op === 'write' ? await cluster.locate([part], index, UNBOUNDED) : []
+      if (located.length > 1)
+        return async (bounds) => {
+          const { codes } = await writeInTurn(
+            [encodePart(part, index, located)],
+            whole.writeId,
+            cluster,
+            bounds,
+          )
+          return { columns: { codes: { type: 'u8', bytes: codes } } }
+        }
+      return async (bounds) => resultOf(await cluster.requestData(whole, index, bounds, onError, false))
     }
     const { header, sections } = decodeFrame(frame)
     const { id: _id, op: _op, ...fields } = header
     const writeId = CONTROL_WRITES.has(request.op) ? { writeId: fields.writeId ?? cluster.newWriteId() } : {}
-    const whole = { ...fields, ...writeId }
     if (request.op === 'batch') {
       const indexOf = (part: IndexHandle) => this.#indexOf(part, cluster)
-      const { connection, sections: placed } = await placeBatch(request, sections, cluster, indexOf)
-      return (bounds) => connection.request('batch', whole, placed, bounds)
+      const parts = await encodeParts(request, sections, cluster, indexOf)
+      return async (bounds) => {
+        const { codes, appended } = await writeInTurn(parts, request.writeId, cluster, bounds)
+        return { fields: { appended }, sections: { codes: { type: 'u8', bytes: codes } } }
+      }
     }
+    const whole = { ...fields, ...writeId }
     const { op } = request
-    return (bounds) => cluster.request(op, whole, Object.fromEntries(sections), bounds)
+    return async (bounds) => resultOf(await cluster.request(op, whole, Object.fromEntries(sections), bounds))
   }
 
   /** @throws WarpdexError `NOT_OWNER` where nodes cannot be reached from here */

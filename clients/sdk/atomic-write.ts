@@ -1,8 +1,10 @@
 import { badRequest, toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import type { Sections } from '../../protocol/frame.js'
 import type { AppendedRows } from '../../protocol/relation-batch.js'
 import type { Traversal } from '../../protocol/traversal.js'
 import type { Bounds } from './call-options.js'
-import type { Connection } from './connection.js'
+import type { Connection, Located, LocatedCall } from './connection.js'
+import { encodeCall } from './data-call.js'
 import { inTurns, type Turn } from './index-order.js'
 import type { Reply } from './reply.js'
 
@@ -15,15 +17,23 @@ export interface AtomicPart {
   readonly items: number
   /** Learns what it is written to: at once if that is known, else with the other calls that wait for it, in their order. @param learnt called then */
   learn(bounds: Bounds, learnt: () => void): Promise<void>
-  /** The frames of it, by what was learnt, and the connection by which they go. */
-  encode(traversal: Traversal | undefined, bounds: Bounds): Promise<EncodedPart>
+  /** The frames of it, by what was learnt: a piece for each connection by which they go. */
+  encode(traversal: Traversal | undefined, bounds: Bounds): Promise<readonly EncodedPiece[]>
   /** Learns again what it is written to, if the error is for that. @returns whether it is another now, of the same types */
   learnAgain(error: WarpdexError, bounds: Bounds): Promise<boolean>
 }
 
 export interface EncodedPart {
+  readonly part: Pick<AtomicPart, 'index' | 'items'>
+  readonly pieces: readonly EncodedPiece[]
+}
+
+/** What goes to one replica set. */
+export interface EncodedPiece {
   readonly connection: Connection
   readonly frames: readonly Uint8Array[]
+  /** The calls of the frames; undefined of rows. */
+  readonly calls?: readonly LocatedCall[]
 }
 
 /** What becomes of a part. */
@@ -50,10 +60,9 @@ export function writeParts(
         if (part.index !== undefined) turns.push(connection.order.take(part.index))
       }),
     )
-    const learnt = await Promise.allSettled(learning)
+    await Promise.allSettled(learning)
     return inTurns(turns, bounds, async (leave) => {
-      const failed = learnt.find(({ status }) => status === 'rejected')
-      if (failed !== undefined) throw (failed as PromiseRejectedResult).reason
+      await Promise.all(learning)
       return send(connection, parts, traversal, bounds, leave)
     })
   })
@@ -61,23 +70,16 @@ export function writeParts(
 
 /** @param sent called when the request has left */
 async function send(
-  general: Connection,
+  connection: Connection,
   parts: readonly AtomicPart[],
   traversal: Traversal | undefined,
   bounds: Bounds,
   sent: () => void,
 ): Promise<readonly AtomicResult[]> {
   for (;;) {
-    const encoded = await Promise.all(parts.map((part) => part.encode(traversal, bounds)))
-    const [connection = general, ...others] = new Set(encoded.map((part) => part.connection))
-    if (others.length > 0) throw badRequest('batches that are written together are of one replica set')
-    const frames = encoded.flatMap((part) => part.frames)
-    const sections = frames.map((bytes, i) => [i, { type: 'bytes', bytes }] as const)
-    const fields = { writeId: general.newWriteId() }
-    const answer = connection.request('batch', fields, Object.fromEntries(sections), bounds, true)
-    sent()
     try {
-      return resultsOf(parts, await answer)
+      const encode = async (part: AtomicPart) => ({ part, pieces: await part.encode(traversal, bounds) })
+      return await connection.writeBatch(await Promise.all(parts.map(encode)), bounds, sent)
     } catch (thrown) {
       const error = toWarpdexError(thrown)
       let isOther = false
@@ -87,8 +89,41 @@ async function send(
   }
 }
 
-function resultsOf(
-  parts: readonly AtomicPart[],
+/** Writes parts that go by one connection. */
+export async function writeByOne(
+  connection: Connection,
+  encoded: readonly EncodedPart[],
+  writeId: number,
+  bounds: Bounds,
+  sent: () => void,
+): Promise<readonly AtomicResult[]> {
+  const sections = sectionsOf(encoded.flatMap(({ pieces }) => pieces))
+  const answer = connection.request('batch', { writeId }, sections, bounds, true)
+  sent()
+  return resultsOf(
+    encoded.map(({ part }) => part),
+    await answer,
+  )
+}
+
+/** A piece for each place that calls go to. */
+export function piecesOf(located: readonly Located[]): readonly EncodedPiece[] {
+  return located.map(({ connection, index, calls }) => ({
+    connection,
+    calls,
+    frames: calls.map(({ call }) => encodeCall(call, 0, index, 0)),
+  }))
+}
+
+/** The sections of a request that has them. */
+export function sectionsOf(pieces: readonly EncodedPiece[]): Sections {
+  const frames = pieces.flatMap(({ frames }) => frames)
+  return Object.fromEntries(frames.map((bytes, i) => [i, { type: 'bytes', bytes }] as const))
+}
+
+/** @throws WarpdexError `INTERNAL` for a reply that is not of these parts */
+export function resultsOf(
+  parts: readonly EncodedPart['part'][],
   { fields, sections }: Reply<'batch'>,
 ): readonly AtomicResult[] {
   const codes = sections.get('codes')?.bytes ?? new Uint8Array(0)

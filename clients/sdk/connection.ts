@@ -4,6 +4,7 @@ import type { Sections } from '../../protocol/frame.js'
 import type { ControlOp } from '../../protocol/messages.js'
 import type { OpenedIndex, ReplyFields } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'
+import type { AtomicResult, EncodedPart } from './atomic-write.js'
 import type { Bounds, CallOptions } from './call-options.js'
 import type { DataCall } from './data-call.js'
 import type { IndexOrder } from './index-order.js'
@@ -68,8 +69,17 @@ export interface Connection {
   readonly home: Connection
   /** One to each replica set, by its number. */
   readonly replicaSets: readonly Connection[]
-  /** The one connection by which calls go that are to be carried out together, and the index as it is known there. */
-  locate(calls: readonly DataCall[], index: OpenedIndex, bounds: Bounds): Promise<Located>
+  /** Where calls go that are to be carried out together: each connection has those of their items that are for its replica set. */
+  locate(calls: readonly DataCall[], index: OpenedIndex, bounds: Bounds): Promise<readonly Located[]>
+  /**
+   * Writes the parts of a batch, all or none.
+   * @param sent called when requests to their indexes may follow
+   */
+  writeBatch(
+    parts: readonly EncodedPart[],
+    bounds: Bounds,
+    sent: () => void,
+  ): Promise<readonly AtomicResult[]>
 
   /**
    * Closes the connection, after what is under way unless that is to end now.
@@ -80,7 +90,15 @@ export interface Connection {
 
 export interface Located {
   readonly connection: Connection
+  /** As it is known there. */
   readonly index: OpenedIndex
+  readonly calls: readonly LocatedCall[]
+}
+
+export interface LocatedCall {
+  readonly call: DataCall
+  /** Which items of the whole call it has; undefined for all. */
+  readonly numbers?: Uint32Array | undefined
 }
 
 export function closedByUser(): WarpdexError {

@@ -21,8 +21,6 @@ export interface DataCall<O extends DataOp = DataOp>
   readonly op: O
   /** Of as many values as the call counts, but for `after`. */
   readonly columns: CallColumns
-  /** Whether a write has all its items made, or none. */
-  readonly isUnit?: boolean | undefined
 }
 
 export type CallColumns = { readonly [Name in ColumnName]?: Column | undefined }

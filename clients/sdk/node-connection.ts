@@ -4,6 +4,7 @@ import { encodeFrame, type Sections } from '../../protocol/frame.js'
 import type { ControlOp, Op } from '../../protocol/messages.js'
 import type { OpenedIndex, ReplyFields } from '../../protocol/replies.js'
 import type { IndexDefinition } from '../../protocol/types.js'
+import { type EncodedPart, writeByOne } from './atomic-write.js'
 import {
   afterThis,
   type Bounds,
@@ -193,8 +194,12 @@ export class NodeConnection implements Connection {
     return [this]
   }
 
-  async locate(_calls: readonly DataCall[], index: OpenedIndex): Promise<Located> {
-    return { connection: this, index }
+  async locate(calls: readonly DataCall[], index: OpenedIndex): Promise<readonly Located[]> {
+    return [{ connection: this, index, calls: calls.map((call) => ({ call })) }]
+  }
+
+  writeBatch(parts: readonly EncodedPart[], bounds: Bounds, sent: () => void) {
+    return writeByOne(this, parts, this.newWriteId(), bounds, sent)
   }
 
   requestData<O extends DataOp>(
@@ -441,7 +446,7 @@ export class NodeConnection implements Connection {
 }
 
 /** 128 random bits. Not `crypto.randomUUID`, which pages that came over plain HTTP do not have. */
-function randomName(): string {
+export function randomName(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

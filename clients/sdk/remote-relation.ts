@@ -348,7 +348,7 @@ export class RowBatch {
       },
       encode: async () => {
         const frames = known === undefined ? [] : [appendFrame(relation, input, known)]
-        return { connection: connection.home, frames }
+        return [{ connection: connection.home, frames }]
       },
       learnAgain: async ({ code }) => {
         if (DEFINITION_ERRORS.includes(code)) definition.forget()

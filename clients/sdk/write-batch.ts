@@ -2,10 +2,10 @@ import { asBytes, countOf } from '../../protocol/columns.js'
 import { badRequest, type WarpdexError } from '../../protocol/errors.js'
 import type { Traversal } from '../../protocol/traversal.js'
 import { Condition, type KeyType, type PayloadKind, WriteOp } from '../../protocol/types.js'
-import { type AtomicPart, type EncodedPart, writeParts } from './atomic-write.js'
+import { type AtomicPart, type EncodedPiece, piecesOf, writeParts } from './atomic-write.js'
 import { ANYTHING, type Bounds, checkOptions, FLAG, type Kinds, NUMBER } from './call-options.js'
 import type { Connection } from './connection.js'
-import { type DataCall, encodeCall } from './data-call.js'
+import type { DataCall } from './data-call.js'
 import { EXPIRY_OPTIONS, type ExpiryOptions, expiryColumn } from './expiry.js'
 import { type IndexCalls, isSame, type KnownIndex, REOPENING } from './index-calls.js'
 import { type AnyKey, type Key, keyColumn } from './keys.js'
@@ -95,10 +95,9 @@ export class WriteBatch<K extends KeyType, P extends PayloadKind> {
   write(options: FindOptions = {}): Promise<Uint8Array> {
     return this.#calls.begin('write', options, FIND_OPTIONS, (known, bounds) => {
       const traversal = traversalOf(options)
-      if (!this.part.hasConditions) {
-        const write = { ...this.part.writes(known, traversal), isUnit: true }
-        return sendWrite(this.#calls, write, known, bounds)
-      }
+      // Several replica sets write it together only as a batch.
+      if (!this.part.hasConditions && this.#calls.connection.replicaSets.length === 1)
+        return sendWrite(this.#calls, this.part.writes(known, traversal), known, bounds)
       const written = writeParts(this.#calls.connection, [this.part], traversal, bounds)
       // The result of a part of an index.
       return written.then(([codes]) => codes as Uint8Array)
@@ -171,15 +170,14 @@ class IndexPart implements AtomicPart {
     return before !== undefined && !isSame(before, this.#known)
   }
 
-  async encode(traversal: Traversal | undefined, bounds: Bounds): Promise<EncodedPart> {
+  async encode(traversal: Traversal | undefined, bounds: Bounds): Promise<readonly EncodedPiece[]> {
     // It was learnt before.
     const known = this.#known!
     const calls = [
       ...(this.hasConditions ? [this.#conditionsOf(known)] : []),
       ...(this.items > 0 ? [this.writes(known, traversal)] : []),
     ]
-    const { connection, index } = await this.connection.locate(calls, known, bounds)
-    return { connection, frames: calls.map((call) => encodeCall(call, 0, index, 0)) }
+    return piecesOf(await this.connection.locate(calls, known, bounds))
   }
 
   writes(known: KnownIndex, traversal: Traversal | undefined): DataCall<'write'> {

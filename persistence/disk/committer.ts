@@ -1,5 +1,6 @@
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
+import type { AppendToLog } from '../replication/change-sets.js'
 import { commitError } from './errors.js'
 import { FileRoom } from './file-room.js'
 import { keysOfIndex } from './record.js'
@@ -23,7 +24,7 @@ interface WaitingCommit {
 }
 
 /** Enters changes into the log of a replica set. @returns the change by which the store notes that it has them */
-export type Share = (changes: readonly Change[]) => Promise<Change>
+export type Share = (changes: readonly Change[], how?: AppendToLog) => Promise<Change>
 
 const refuseToShare: Share = async () => {
   throw notShared()
@@ -112,11 +113,12 @@ export class Committer {
   /**
    * As `commit`, of changes that every store of a replica set makes: they are in its log first. Once any of them fails, the others do until
    * `shareBy` is called again: they may build on it.
+   * @param how they are appended to the log
    */
-  async commitShared(changes: readonly Change[], take?: () => void): Promise<void> {
+  async commitShared(changes: readonly Change[], take?: () => void, how?: AppendToLog): Promise<void> {
     const share = this.#share
     if (share === undefined) return this.commit(changes, take)
-    const shared = this.#commitShared(share, changes, take)
+    const shared = this.#commitShared(share, changes, take, how)
     this.#underWay.add(shared)
     try {
       await shared
@@ -126,11 +128,16 @@ export class Committer {
     }
   }
 
-  async #commitShared(share: Share, changes: readonly Change[], take?: () => void): Promise<void> {
+  async #commitShared(
+    share: Share,
+    changes: readonly Change[],
+    take?: () => void,
+    how?: AppendToLog,
+  ): Promise<void> {
     let isShared = false
     try {
       this.requireOpen()
-      const note = await share(changes)
+      const note = await share(changes, how)
       isShared = true
       if (this.#behind === share)
         throw new WarpdexError('INTERNAL', 'what comes before it could not be stored')

@@ -5,6 +5,7 @@ import { type Change, type Committer, type Keyspace, valueBytes } from '../disk/
 import { damaged, keysOfIndex, numberedKey, numberOf } from '../disk/record.js'
 import type { PayloadStore } from '../payloads/payload-store.js'
 import type { NewSegment } from '../payloads/segment.js'
+import type { AppendToLog } from '../replication/change-sets.js'
 import {
   type AppendRecord,
   decodeAppend,
@@ -155,8 +156,11 @@ export class WriteLog {
     return position!
   }
 
-  /** As `append`, of a record each of several indexes and relations, all or none of which become durable. */
-  async appendAll(records: readonly RecordOf[]): Promise<readonly LogPosition[]> {
+  /**
+   * As `append`, of a record each of several indexes and relations, all or none of which become durable.
+   * @param how they are appended to the log of a replica set
+   */
+  async appendAll(records: readonly RecordOf[], how?: AppendToLog): Promise<readonly LogPosition[]> {
     const staged = records.map((each) => this.#stage(each))
     checkSize(
       staged.flatMap(({ changes }) => changes),
@@ -172,13 +176,14 @@ export class WriteLog {
       ...own,
       ...outcomes.flatMap((outcome) => this.#outcomes.add(index, position, outcome)),
     ])
-    await this.#committer.commitShared(changes, () => {
+    const take = () => {
       for (const { index, positions, position, segments } of staged) {
         positions.last = position
         if (segments.length > 0) this.#payloads.add(index, segments)
         this.onGrowth(index)
       }
-    })
+    }
+    await this.#committer.commitShared(changes, take, how)
     return staged.map(({ position, value }) => {
       this.#buffers.give(value)
       return { position, bytes: value.length }

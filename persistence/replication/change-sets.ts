@@ -22,13 +22,21 @@ export interface SetPosition {
   readonly sets: number
 }
 
+/**
+ * Appends an entry to the log of a replica set in another way than alone.
+ * @param expected position of the last entry, behind which it comes
+ * @returns its position
+ */
+export type AppendToLog = (entry: Uint8Array, expected: number) => Promise<number>
+
 /** Appends to the log of a replica set. */
 export interface ReplicaLog {
   /**
    * Resolves when a majority of the log's servers has the changes. Those of earlier calls come first.
+   * @param how they are appended, as an entry of their own
    * @throws WarpdexError `NOT_OWNER`, or what else keeps them from being in the log, or from being known to be
    */
-  append(changes: ChangeSet): Promise<SetPosition>
+  append(changes: ChangeSet, how?: AppendToLog): Promise<SetPosition>
   /** Told why nothing more is appended: changes may be in the log that could not be made here. */
   failed(error: WarpdexError): void
 }

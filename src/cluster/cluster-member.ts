@@ -4,6 +4,7 @@ import type { ClusterFigures } from '../../protocol/replica.js'
 import type { Config } from '../config/settings.js'
 import type { Engine } from '../engine/engine.js'
 import { JetStreamLog } from './jetstream-log.js'
+import { JointBatches } from './joint-batches.js'
 import { Lease } from './lease.js'
 import { type Announcement, MEMBER_MS, Members } from './members.js'
 import { type Nats, openMembers, openNats, openReplicaSet } from './nats.js'
@@ -21,6 +22,7 @@ export class ClusterMember {
   readonly #onWarning: (message: string) => void
   #set: number | undefined
   #node: ReplicaNode | undefined
+  #batches: JointBatches | undefined
 
   private constructor(
     config: Config,
@@ -100,8 +102,17 @@ export class ClusterMember {
       throw error
     }
     engine.replica.cluster = () => this.figures
+    const batches = new JointBatches(set, this.#set, log)
+    this.#batches = batches
+    engine.replica.joint = (batch, watcher, write) => batches.make(batch, watcher, write)
     this.#warnOfOthers()
     return this.#node
+  }
+
+  /** Makes nothing more of what others write or begin. What it owns it goes on owning, for the writes that its engine still makes. */
+  async stopFollowing(): Promise<void> {
+    this.#batches?.close()
+    await this.#node?.stopFollowing()
   }
 
   /** Gives up what its node owns, and leaves the cluster. The engine takes no writes any more. */

@@ -20,6 +20,15 @@ const READ_AHEAD_BYTES = 32 * 2 ** 20
 /** How long a reader waits for a message before it looks whether there is one. */
 const SILENCE_MS = 1000
 
+/** An atomic batch of messages, to which an entry is added. */
+export interface AtomicPublish {
+  readonly id: string
+  /** How many messages it has already. */
+  readonly before: number
+  /** Whether it is done with the entry. */
+  readonly isLast: boolean
+}
+
 /**
  * The log of a replica set as a subject of the JetStream stream of its cluster. An entry is a message, or an atomic batch of some, which get consecutive
  * sequence numbers, where it is larger than one may be; its position is the sequence of the last. JetStream refuses an entry behind another
@@ -38,14 +47,9 @@ export class JetStreamLog implements ReplicatedLog {
 
   async append(entry: Uint8Array, expected: number): Promise<number> {
     const append = crypto.randomUUID()
-    const size = (this.#nats.connection.info?.max_payload ?? 2 ** 20) - OVERHEAD
-    const parts = partsOf(entry, append, expected, size)
-    if (parts.length > MAX_PARTS) {
-      const most = `${MAX_PARTS * size} bytes with the max_payload of the NATS servers`
-      throw new WarpdexError('TOO_LARGE', `an entry of the log has at most ${most}, not ${entry.length}`)
-    }
+    const parts = this.#partsOf(entry, append, expected, MAX_PARTS)
     for (const until = performance.now() + SETTLE_MS; ; await pause(RETRY_MS)) {
-      const outcome = await this.#attempt(parts).catch(toWarpdexError)
+      const outcome = await this.#publish(parts).catch(toWarpdexError)
       if (typeof outcome === 'number') return outcome
       // What was refused or not answered is in the log, or may come to be, unless something else is behind the entry before.
       const next = await this.#next(expected).catch(() => undefined)
@@ -57,6 +61,17 @@ export class JetStreamLog implements ReplicatedLog {
         throw new WarpdexError('INTERNAL', reason, { cause: outcome })
       }
     }
+  }
+
+  /**
+   * Adds an entry to an atomic batch, which nodes of other replica sets add theirs to: by the last of them all come to be in their logs, or none.
+   * @returns how many messages the batch has then and, of the last entry, the sequence number of the last message
+   * @throws unknown after which the entry may be in the log
+   */
+  async addTo(batch: AtomicPublish, entry: Uint8Array, expected: number) {
+    const parts = this.#partsOf(entry, crypto.randomUUID(), expected, MAX_PARTS - batch.before)
+    const sequence = await this.#publish(parts, batch)
+    return { count: batch.before + parts.length, sequence }
   }
 
   async *read(after: number, stop: AbortSignal): AsyncGenerator<LogEntry> {
@@ -92,10 +107,19 @@ export class JetStreamLog implements ReplicatedLog {
     await this.#nats.connection.close()
   }
 
-  /** @returns its position */
-  async #attempt(parts: readonly EntryPart[]): Promise<number> {
+  /** @param most that there may be */
+  #partsOf(entry: Uint8Array, append: string, expected: number, most: number): EntryPart[] {
+    const size = (this.#nats.connection.info?.max_payload ?? 2 ** 20) - OVERHEAD
+    const parts = partsOf(entry, append, expected, size)
+    if (parts.length <= most) return parts
+    const bytes = `${most * size} bytes with the max_payload of the NATS servers`
+    throw new WarpdexError('TOO_LARGE', `an entry of the log has at most ${bytes}, not ${entry.length}`)
+  }
+
+  /** @returns the sequence number of the last message; 0 where others follow in the batch */
+  async #publish(parts: readonly EntryPart[], joint?: AtomicPublish): Promise<number> {
     const { client, connection, newHeaders, subject } = this.#nats
-    const batch = crypto.randomUUID()
+    const { id, before, isLast } = joint ?? { id: crypto.randomUUID(), before: 0, isLast: true }
     let bytesInAll = 0
     for (const part of parts) {
       const { number, count, after, bytes } = part
@@ -103,19 +127,22 @@ export class JetStreamLog implements ReplicatedLog {
       const headers = newHeaders()
       putHeaders(headers, part)
       if (number === 1) headers.set('Nats-Expected-Last-Subject-Sequence', String(after))
-      if (count > 1) {
-        headers.set('Nats-Batch-Id', batch)
-        headers.set('Nats-Batch-Sequence', String(number))
+      if (count > 1 || joint !== undefined) {
+        headers.set('Nats-Batch-Id', id)
+        headers.set('Nats-Batch-Sequence', String(before + number))
+        if (number === count && isLast) headers.set('Nats-Batch-Commit', '1')
       }
       if (number < count) {
         connection.publish(subject, bytes, { headers })
         continue
       }
-      if (count > 1) headers.set('Nats-Batch-Commit', '1')
       const timeout = REQUEST_MS + bytesInAll / BYTES_PER_MS
-      return (await client.publish(subject, bytes, { headers, timeout, retries: 1 })).seq
+      if (isLast) return (await client.publish(subject, bytes, { headers, timeout, retries: 1 })).seq
+      // What is taken, and not done yet, is answered by nothing.
+      const answer = await connection.request(subject, bytes, { headers, timeout })
+      if (answer.data.length > 0) throw new Error(answer.string())
     }
-    throw new Error('an entry has a part at least')
+    return 0
   }
 
   /** The entries behind a position, until the servers send no more of them. */

@@ -36,6 +36,8 @@ export interface NatsReplicaSet extends Nats {
   readonly stream: string
   /** Of the messages of its log. */
   readonly subject: string
+  /** Of what nodes tell those of another replica set, by its number. */
+  readonly subjectTo: (set: number) => string
   /** With its lease. */
   readonly bucket: KV
 }
@@ -94,7 +96,8 @@ export async function openReplicaSet(nats: Nats, cluster: string, set: number): 
   const bucket = await reached(options, () =>
     buckets.create(`${stream}-${set}`, { replicas, history: 1, allow_direct: false }),
   )
-  return { ...nats, stream, subject: `warpdex.${cluster}.${set}`, bucket }
+  const subject = `warpdex.${cluster}.${set}`
+  return { ...nats, stream, subject, subjectTo: (other) => `warpdex.${cluster}.to.${other}`, bucket }
 }
 
 /**

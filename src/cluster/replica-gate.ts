@@ -91,8 +91,12 @@ export class ReplicaGate {
     const isRepeatable = !isChange || ('writeId' in request && request.writeId !== undefined)
     const answered = isRepeatable ? this.#unlessLost(connection, answer()) : answer()
     const result = await answered.catch((error: unknown) => {
+      const { code } = Object(error)
       // Another node will do what one that stops has not done.
-      throw Object(error).code === 'SHUTTING_DOWN' ? this.#refusal(connection, undefined) : error
+      if (code === 'SHUTTING_DOWN') throw this.#refusal(connection, undefined)
+      // It comes again by another connection, ahead of what is behind it on this one.
+      if (code === 'NOT_OWNER') this.#refused.add(connection)
+      throw error
     })
     if (!isChange) this.#requireOwner(connection)
     return result

@@ -1,4 +1,9 @@
-import type { ChangeSet, ReplicaLog, SetPosition } from '../../persistence/replication/change-sets.js'
+import type {
+  AppendToLog,
+  ChangeSet,
+  ReplicaLog,
+  SetPosition,
+} from '../../persistence/replication/change-sets.js'
 import { encodeEntry } from '../../persistence/replication/change-sets.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import type { ReplicatedLog } from './replicated-log.js'
@@ -9,6 +14,7 @@ const ENTRY_BYTES = 8 * 2 ** 20
 interface WaitingSet {
   readonly changes: ChangeSet
   readonly bytes: number
+  readonly how: AppendToLog | undefined
   readonly resolve: (position: SetPosition) => void
   readonly reject: (error: WarpdexError) => void
 }
@@ -49,11 +55,11 @@ export class ReplicaLogWriter implements ReplicaLog {
     this.#onAppended = onAppended
   }
 
-  append(changes: ChangeSet): Promise<SetPosition> {
+  append(changes: ChangeSet, how?: AppendToLog): Promise<SetPosition> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
     const bytes = changes.reduce((sum, { key, value }) => sum + key.length + (value?.length ?? 0), 0)
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ changes, bytes, resolve, reject })
+      this.#waiting.push({ changes, bytes, how, resolve, reject })
       if (!this.#isRunning) void this.#run()
     })
   }
@@ -76,7 +82,8 @@ export class ReplicaLogWriter implements ReplicaLog {
       try {
         if (!this.#isOwner()) throw new WarpdexError('NOT_OWNER', 'this node owns its replica set no more')
         const entry = encodeEntry(group.map(({ changes }) => changes))
-        this.#position = await this.#log.append(entry, this.#position)
+        const { how = (entry, expected) => this.#log.append(entry, expected) } = group[0]
+        this.#position = await how(entry, this.#position)
         for (const [set, { resolve }] of group.entries())
           resolve({ entry: this.#position, set, sets: group.length })
         this.#onAppended(entry.byteLength)
@@ -93,9 +100,11 @@ export class ReplicaLogWriter implements ReplicaLog {
     let bytes = 0
     let taken = 0
     while (taken < this.#waiting.length) {
-      bytes += this.#waiting[taken].bytes
-      if (taken > 0 && bytes > ENTRY_BYTES) break
+      const { bytes: own, how } = this.#waiting[taken]
+      bytes += own
+      if (taken > 0 && (bytes > ENTRY_BYTES || how !== undefined)) break
       taken++
+      if (how !== undefined) break
     }
     return this.#waiting.splice(0, taken)
   }

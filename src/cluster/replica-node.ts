@@ -213,10 +213,10 @@ export class ReplicaNode {
     this.#role = 'owner'
     void ownership.lost().then(() => {
       writer.failed(new WarpdexError('NOT_OWNER', 'this node owns its replica set no more'))
-      this.onLost()
     })
     const reason = await writer.end
     this.#role = 'following'
+    this.onLost()
     await engine.replica.stopSharing()
     this.#position = positionOf(engine)
     if (reason.code !== 'NOT_OWNER' && reason.code !== 'SHUTTING_DOWN')

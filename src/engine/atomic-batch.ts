@@ -1,6 +1,7 @@
 import type { GetResult } from '../../gpu/index-structure.js'
 import type { AnyRecord, RecordOf } from '../../persistence/log/write-log.js'
 import type { BatchAnswer } from '../../persistence/log/write-outcomes.js'
+import type { AppendToLog } from '../../persistence/replication/change-sets.js'
 import { type Column, concatenate, countOf, valueAt } from '../../protocol/columns.js'
 import { WarpdexError } from '../../protocol/errors.js'
 import { type AppendedRows, hasValue, type RelationBatch } from '../../protocol/relation-batch.js'
@@ -23,6 +24,18 @@ export interface AtomicBatch {
   readonly conditions: readonly ConditionsOn[]
   /** Why further conditions cannot be looked at, such as that there is no such index: the batch fails with it unless it was done before. */
   readonly refusal?: WarpdexError | undefined
+  /** Of one that other replica sets have parts of, too. */
+  readonly joint?: JointSteps | undefined
+}
+
+/** How a node makes its part of a batch that several replica sets have parts of, all of them or none. */
+export interface JointSteps {
+  /** Resolves when the turns may be taken. */
+  begin(): Promise<void>
+  /** To be called when nothing can keep the part from being made but the log. Resolves when it may be appended. */
+  ready(): Promise<void>
+  /** Appends it with the others. */
+  readonly append: AppendToLog
 }
 
 interface ConditionsOn {
@@ -89,10 +102,18 @@ export function indexTarget(held: HeldIndex, columns: IndexWrite): BatchTarget {
  */
 export async function writeBatch(
   host: BatchHost,
-  { writes, appends, conditions, refusal }: AtomicBatch,
+  { writes, appends, conditions, refusal, joint }: AtomicBatch,
   id?: WriteId,
   cancellation?: Cancellation,
 ): Promise<BatchAnswer> {
+  if (joint !== undefined) {
+    // The others may have made their parts, and do not come again.
+    const target = writes[0]?.index.id ?? appends[0]?.relation.id
+    const known = target === undefined ? undefined : rememberedOutcome(host.store, target, id, 'batch')?.batch
+    if (known !== undefined) return known
+    if (refusal !== undefined) throw refusal
+    await joint.begin()
+  }
   const written = new Set(writes.map(({ index }) => index))
   const appended = new Set(appends.map(({ relation }) => relation))
   const others = conditions.map(({ index }) => index).filter((index) => !written.has(index))
@@ -103,15 +124,17 @@ export async function writeBatch(
   ]
   const held = await allHeld<Turn>([...coming, ...holdToRead(others, appended, host)])
   try {
-    requireWanted(cancellation)
+    // Others wait for what has begun.
+    requireWanted(joint === undefined ? cancellation : undefined)
     const targets = await Promise.all(coming)
     const [first] = targets
     const known = first && rememberedOutcome(host.store, first.id, id, 'batch')?.batch
-    if (known !== undefined) return known
+    if (known !== undefined && joint === undefined) return known
+    if (known !== undefined) throw new WarpdexError('NOT_OWNER', 'the batch was done meanwhile; ask again')
     if (refusal !== undefined) throw refusal
     await requireConditions(conditions)
-    if (first === undefined) return { codes: new Uint8Array(0), appended: [] }
-    return await writeTargets(host, targets, id)
+    if (first === undefined && joint === undefined) return { codes: new Uint8Array(0), appended: [] }
+    return await writeTargets(host, targets, id, joint)
   } finally {
     for (const { release } of held) release()
   }
@@ -175,6 +198,7 @@ async function writeTargets(
   host: BatchHost,
   targets: readonly BatchTarget[],
   id: WriteId | undefined,
+  joint: JointSteps | undefined,
 ): Promise<BatchAnswer> {
   const structures = targets.flatMap((target) => target.structures)
   const { answer, isSound } = await PagedStructure.changeAll(structures, async () => {
@@ -188,7 +212,7 @@ async function writeTargets(
       index: targets[i].id,
       record: i === 0 ? { ...record, outcomes } : record,
     }))
-    await logOrDiscard(host, records, targets, ready)
+    await logOrDiscard(host, records, targets, ready, joint)
     const isSound = ready.map(({ apply }) => apply()).every(Boolean)
     if (isSound) for (const { settle } of targets) await settle()
     return { answer, isSound }
@@ -213,10 +237,12 @@ async function logOrDiscard(
   records: readonly RecordOf[],
   targets: readonly BatchTarget[],
   ready: readonly ReadyPart[],
+  joint: JointSteps | undefined,
 ): Promise<void> {
   try {
+    await joint?.ready()
     const since = performance.now()
-    const logged = await store.log.appendAll(records)
+    const logged = await store.log.appendAll(records, joint?.append)
     for (const [i, { bytes }] of logged.entries()) targets[i].logged(bytes)
     const bytes = logged.reduce((sum, record) => sum + record.bytes, 0)
     meter?.logged(logged.length, bytes, performance.now() - since)

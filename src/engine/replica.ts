@@ -6,7 +6,9 @@ import {
 } from '../../persistence/disk/dictionary.js'
 import type { ChangeSet, ReplicaLog, SetPosition } from '../../persistence/replication/change-sets.js'
 import type { ReplicaNote, Store } from '../../persistence/store.js'
+import type { JointBatch } from '../../protocol/batch.js'
 import type { ClusterFigures, NodePosition, ReplicaFigures } from '../../protocol/replica.js'
+import type { JointSteps } from './atomic-batch.js'
 import type { Watcher } from './feed-waits.js'
 import type { Index } from './named-index.js'
 import type { Relation } from './named-relation.js'
@@ -34,6 +36,9 @@ interface ReplicaHost {
   openRelation(stored: StoredRelation): Promise<void>
 }
 
+/** Makes a part of a batch by the steps that all nodes make together. */
+export type WritePart<T> = (steps: JointSteps) => Promise<T>
+
 /** The part that an engine takes in a replica set, all of whose stores make the same changes in the same order. */
 export class Replica {
   readonly #host: ReplicaHost
@@ -43,6 +48,8 @@ export class Replica {
   reached: ((position: number, watcher: Watcher) => Promise<NodePosition>) | undefined
   /** The cluster of its node, as it is known there. */
   cluster: (() => ClusterFigures) | undefined
+  /** Makes a part of a batch when the nodes of other replica sets make theirs. */
+  joint: (<T>(joint: JointBatch, watcher: Watcher, write: WritePart<T>) => Promise<T>) | undefined
 
   constructor(host: ReplicaHost) {
     this.#host = host

@@ -178,7 +178,7 @@ export class RunningServer {
     log.info({}, 'stopping: requests that run are answered')
     this.#backend.stop()
     try {
-      await this.#member?.node?.stopFollowing()
+      await this.#member?.stopFollowing()
       await this.#engine?.close()
     } finally {
       await this.#member?.close()

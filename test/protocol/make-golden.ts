@@ -241,6 +241,13 @@ controlRequests['batch of an insert, conditions on another index, and rows'] = c
     control({ id: 0, op: 'append', relation: 'r', rows: 1, columns: ['id'] }, u32('0.values', 5)),
   ].map((part, i) => blob(String(i), Buffer.from(encodeGolden(part)).toString('hex'))),
 )
+controlRequests['batch that replica sets 0 and 2 have parts of'] = control(
+  { id: 19, op: 'batch', writeId: 8, joint: { id: 'b1f0', sets: [0, 2] } },
+  blob(
+    '0',
+    Buffer.from(encodeGolden(ask(0, 'insert', 1, [u32('keys', 7), u32('payloads', 1000)]))).toString('hex'),
+  ),
+)
 
 const replies: Record<string, GoldenMessage> = {
   hello: control({
@@ -428,6 +435,9 @@ const refusals: Record<string, Uint8Array> = {
   ),
   'a part of a batch with a write id': Buffer.from(
     encodeFrame({ id: 1, op: 'batch' }, { 0: { type: 'bytes', bytes: once } }),
+  ),
+  'a batch of replica sets in another order': Buffer.from(
+    encodeFrame({ id: 1, op: 'batch', joint: { id: 'b1f0', sets: [2, 0] } }),
   ),
   'a head that is cut off': get.subarray(0, 47),
   'an id of 2^53': changed(get, 14, 0x20),

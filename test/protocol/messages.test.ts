@@ -54,7 +54,9 @@ t.test('every operation in its shortest form, with its defaults', async (t) => {
   t.match(parse({ op: 'swapIndexes', index: 'a', with: 'b' }), { index: 'a', with: 'b' })
   t.match(parse({ op: 'openVersion', version: 3 }), { version: 3, seconds: 60 })
   t.match(parse({ op: 'closeVersion', version: 3 }), { version: 3 })
-  t.match(parse({ op: 'batch' }), { writeId: undefined, parts: { length: 0 } })
+  t.match(parse({ op: 'batch' }), { writeId: undefined, joint: undefined, parts: { length: 0 } })
+  const joint = { id: 'x', sets: [0, 2] }
+  t.match(parse({ op: 'batch', joint }), { joint })
   t.match(parse({ op: 'changeRows', relation: 'r', where: {} }), { set: undefined, lists: { length: 0 } })
   t.equal(CONTROL_OPS.length, 28)
 })

@@ -1,27 +1,28 @@
 import { type DataOp, WRITES } from '../../../protocol/data-request.js'
-import { badRequest, toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
+import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import type { Sections } from '../../../protocol/frame.js'
 import type { ControlOp } from '../../../protocol/messages.js'
-import type { ClusterFigures, ClusterNode } from '../../../protocol/replica.js'
+import type { ClusterNode } from '../../../protocol/replica.js'
 import type { OpenedIndex, ReplyFields } from '../../../protocol/replies.js'
 import type { IndexDefinition } from '../../../protocol/types.js'
+import { type AtomicResult, type EncodedPart, writeByOne } from '../atomic-write.js'
 import { afterThis, type Bounds, type CallOptions, withinBounds } from '../call-options.js'
 import { type Connection, closedByUser, type Located, takeVersion } from '../connection.js'
 import type { DataCall } from '../data-call.js'
-import { IndexCalls, isSame, type KnownIndex } from '../index-calls.js'
+import { IndexCalls, isSame, type KnownIndex, REOPENING } from '../index-calls.js'
 import { IndexOrder } from '../index-order.js'
 import { type AnyKeys, keyColumn } from '../keys.js'
 import { NodeConnection, type NodeOptions } from '../node-connection.js'
 import type { ConnectOptions } from '../options.js'
 import type { Reply } from '../reply.js'
 import { control } from './control.js'
+import { addressesOf, nodesBy, untilFound } from './find-nodes.js'
+import { itemsByRange, partsOf } from './items.js'
+import { writeJointly } from './joint-write.js'
 import { Placement, placementBy, setByName } from './placement.js'
 import { spread } from './spread.js'
 
 const CONNECT_TIMEOUT_MS = 10_000
-const RETRY_MS = 200
-/** How long the nodes are asked for before the last known ones are tried. */
-const FIND_MS = 2000
 const CHANGED: readonly string[] = ['INDEX_CHANGED', 'UNKNOWN_INDEX']
 /** After these a write may have been carried out. */
 const BY_CLIENTS: readonly string[] = ['CANCELLED', 'DEADLINE_EXCEEDED', 'CONNECTION_LOST']
@@ -195,19 +196,44 @@ export class ClusterConnection implements Connection {
     return { placement: placementBy(starts, keyType, setByName(name, sets), sets) }
   }
 
-  async locate(calls: readonly DataCall[], index: OpenedIndex, bounds: Bounds): Promise<Located> {
+  async locate(calls: readonly DataCall[], index: OpenedIndex, bounds: Bounds): Promise<readonly Located[]> {
     const placement = this.#placementOf(index)
-    const ranges = new Set(
-      calls.flatMap(({ columns: { keys } }) => (keys === undefined ? [] : [...placement.rangesOf(keys)])),
+    const parts = calls.flatMap((call) => {
+      // What is written together has keys.
+      const ranges = placement.rangesOf(call.columns.keys!)
+      return partsOf(call, itemsByRange(ranges, placement.sets.length))
+    })
+    const ranges = [...new Set(parts.map(({ range }) => range))]
+    return Promise.all(
+      ranges.map(async (range) => {
+        const set = placement.sets[range]!
+        const known = await this.#known(this.#callsOf(set, index.name), index, bounds)
+        return {
+          connection: this.replicaSets[set]!,
+          index: known,
+          calls: parts.filter((part) => part.range === range),
+        }
+      }),
     )
-    if (ranges.size > 1)
-      throw badRequest(
-        'a batch has keys of one replica set of the cluster only, since it is one entry of its log',
-      )
-    const [range = 0] = ranges
-    const set = placement.sets[range]!
-    const known = await this.#known(this.#callsOf(set, index.name), index, bounds)
-    return { connection: this.replicaSets[set]!, index: known }
+  }
+
+  async writeBatch(
+    parts: readonly EncodedPart[],
+    bounds: Bounds,
+    sent: () => void,
+    writeId = this.newWriteId(),
+  ): Promise<readonly AtomicResult[]> {
+    const connections = new Set(parts.flatMap(({ pieces }) => pieces.map(({ connection }) => connection)))
+    try {
+      if (connections.size > 1) return await writeJointly(parts, this.replicaSets, writeId, bounds)
+      const [connection = this.home] = connections
+      return await writeByOne(connection, parts, writeId, bounds, sent)
+    } catch (thrown) {
+      // What the indexes are there is learnt again, too.
+      if (REOPENING.includes(toWarpdexError(thrown).code))
+        for (const calls of this.#calls) for (const { definition } of calls.values()) definition.forget()
+      throw thrown
+    }
   }
 
   async close(now: boolean): Promise<void> {
@@ -339,39 +365,6 @@ export class ClusterConnection implements Connection {
     const placement = this.#placements.get(index) ?? new Placement(index)
     this.#placements.set(index, placement)
     return placement
-  }
-}
-
-async function nodesBy(directory: NodeConnection): Promise<readonly ClusterNode[]> {
-  const bounds = directory.bounds({ deadline: FIND_MS }, true)
-  const reply = await directory.request('cluster', {}, {}, bounds).catch(() => undefined)
-  const { nodes = [] } = (reply?.fields ?? {}) as Partial<ClusterFigures>
-  directory.learnAddresses(nodes.map(({ url }) => url))
-  return nodes
-}
-
-/** Addresses of the nodes of a replica set, the owner first. */
-function addressesOf(set: number, all: readonly ClusterNode[]): readonly string[] {
-  const nodes = all.filter((node) => node.set === set)
-  return nodes.sort((one, other) => rank(one.role) - rank(other.role)).map(({ url }) => url)
-}
-
-function rank(role: string): number {
-  return role === 'owner' ? 0 : 1
-}
-
-/** Nodes that start may not be known at once. */
-async function untilFound(
-  find: () => Promise<readonly string[]>,
-  set: number,
-  timeout: number,
-): Promise<readonly string[]> {
-  for (const until = performance.now() + timeout; ; ) {
-    const urls = await find()
-    if (urls.length > 0) return urls
-    if (performance.now() > until)
-      throw new WarpdexError('CONNECTION_LOST', `replica set ${set} of the cluster has no node`)
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
   }
 }
 

@@ -40,6 +40,22 @@ function pick(column: Column, numbers: Uint32Array): Column {
   return { bytes: asBytes(picked), width }
 }
 
+/** What a call has for a range of the keys: of its items those with these numbers. */
+export interface RangePart {
+  readonly range: number
+  readonly numbers: Uint32Array
+  readonly call: DataCall
+}
+
+/** What a call has for each range that has items. */
+export function partsOf(call: DataCall, items: readonly Uint32Array[]): RangePart[] {
+  return items.flatMap((numbers, range) => (numbers.length === 0 ? [] : partOf(call, numbers, range)))
+}
+
+export function partOf(call: DataCall, numbers: Uint32Array, range: number): RangePart {
+  return { range, numbers, call: numbers.length === call.count ? call : pickItems(call, numbers) }
+}
+
 /** One answer to all items of a call. Each of them is in one of the replies; a single reply has all, in order. */
 export function joinReplies(parts: readonly PartialReply[], count: number): Reply {
   const [{ reply: first }] = parts as [PartialReply]

@@ -3,7 +3,16 @@ import type { WireColumn } from '../../../protocol/data-request.js'
 import { badRequest } from '../../../protocol/errors.js'
 import type { DataCall } from '../data-call.js'
 import type { Reply } from '../reply.js'
-import { ELSEWHERE, itemsByRange, joinReplies, type PartialReply, pickItems } from './items.js'
+import {
+  ELSEWHERE,
+  itemsByRange,
+  joinReplies,
+  type PartialReply,
+  partOf,
+  partsOf,
+  pickItems,
+  type RangePart,
+} from './items.js'
 import type { Placement } from './placement.js'
 
 /** Asks the replica set that has a range of the keys. */
@@ -46,36 +55,17 @@ async function byKeys(call: DataCall, placement: Placement, ask: AskRange): Prom
     )
   const parts = partsOf(call, items)
   if (call.op === 'explain' || parts.length < 2) return ask(parts[0]?.range ?? 0, call)
-  if (call.isUnit === true)
-    throw badRequest(
-      'a batch has keys of one replica set of the cluster only, since it is one entry of its log',
-    )
   return joinReplies(await askParts(parts, ask), call.count)
 }
 
-interface Part {
-  readonly range: number
-  readonly numbers: Uint32Array
-  readonly call: DataCall
-}
-
-/** What a call has for each range that has items. */
-function partsOf(call: DataCall, items: readonly Uint32Array[]): Part[] {
-  return items.flatMap((numbers, range) => (numbers.length === 0 ? [] : partOf(call, numbers, range)))
-}
-
-function partOf(call: DataCall, numbers: Uint32Array, range: number): Part {
-  return { range, numbers, call: numbers.length === call.count ? call : pickItems(call, numbers) }
-}
-
-function askParts(parts: readonly Part[], ask: AskRange): Promise<PartialReply[]> {
+function askParts(parts: readonly RangePart[], ask: AskRange): Promise<PartialReply[]> {
   return Promise.all(
     parts.map(async ({ range, numbers, call }) => ({ numbers, reply: await ask(range, call) })),
   )
 }
 
 /** Sums counts. */
-async function addUp(parts: readonly Pick<Part, 'range' | 'call'>[], ask: AskRange): Promise<Reply> {
+async function addUp(parts: readonly Pick<RangePart, 'range' | 'call'>[], ask: AskRange): Promise<Reply> {
   const replies = await Promise.all(parts.map(({ range, call }) => ask(range, call)))
   const [first] = replies as [Reply]
   const columns = replies.map(({ columns }) => columns.counts!)

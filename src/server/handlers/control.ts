@@ -3,6 +3,7 @@ import { badRequest, WarpdexError } from '../../../protocol/errors.js'
 import type { ControlRequest } from '../../../protocol/messages.js'
 import { batchFromSections, sectionsOfBatch } from '../../../protocol/relation-sections.js'
 import type { SnapshotInfo } from '../../../protocol/replies.js'
+import type { JointSteps } from '../../engine/atomic-batch.js'
 import type { Engine } from '../../engine/engine.js'
 import type { EngineStats } from '../../engine/engine-stats.js'
 import { authorise, type Rights } from '../access/rights.js'
@@ -70,9 +71,13 @@ const HANDLERS: ControlHandlers<EngineOp> = {
     const batch = batchFromSections(columns, rows, relation.definition)
     return { fields: await relation.append(batch, writeIdOf(writeId, context), context.call) }
   },
-  batch: async (engine, { parts, writeId }, context) => {
+  batch: async (engine, { parts, writeId, joint }, context) => {
     const batch = batchOf(engine, parts, writeId, context)
-    const { codes, appended } = await engine.writeBatch(batch, writeIdOf(writeId, context), context.call)
+    const id = writeIdOf(writeId, context)
+    const write = (steps?: JointSteps) => engine.writeBatch({ ...batch, joint: steps }, id, context.call)
+    const { replica } = engine
+    if (joint !== undefined && replica.joint === undefined) throw badRequest('the server is of no cluster')
+    const { codes, appended } = await (joint ? replica.joint!(joint, context.call, write) : write())
     return { fields: { appended }, sections: { codes: { type: 'u8', bytes: codes } } }
   },
   readRelation: async (engine, request, { call }) => {

@@ -88,6 +88,36 @@ t.test('a write that is sent again by another node is made once', { skip }, asyn
   t.match(unknown.header, { error: { code: 'INDEX_CHANGED', message: /open it again/ } })
 })
 
+t.test('a batch over several replica sets is one unit, and made once', { skip }, async (t) => {
+  const [one, other] = (await start(t)) as [RunningServer, RunningServer]
+  const client = await plain(t, one.url)
+  const rows = await client.createRelation({
+    name: 'r',
+    columns: [{ name: 'u', type: 'u32', nullable: false }],
+  })
+  const index = client.index('a')
+  t.same([...(await index.batch().put(200, 1).put(1, 2).put(200, 3).write())], [0, 0, 1])
+  const written = await client.write([
+    rows.batch({ u: [1, 2] }),
+    index.batch().delete(1).insert(200, 4).expect(1, { exists: true }),
+  ])
+  t.same(written, [{ first: 0, rows: 2 }, Uint8Array.of(3, 0)])
+  await t.rejects(index.batch().put(1, 5).put(200, 5).expect(200, { exists: false }).write(), {
+    code: 'CONDITION_FAILED',
+    item: 0,
+  })
+  t.same(await index.getAllMany([1, 200]).then((all) => [...all.of(0), ...all.of(1)]), [3, 4])
+
+  const opened = await (await raw(t, one)).open('a')
+  const write = { op: 'write', writeId: 7 } as const
+  const columns = { ops: wireColumn('u8', Uint8Array.of(0, 0)), ...items([1, 201]) }
+  for (const node of [one, other]) {
+    const { sections } = await ask(await raw(t, node), { id: 1, ...write }, columns, opened)
+    t.same(sections.get('codes')?.bytes, Uint8Array.of(0, 0))
+  }
+  t.same([...(await index.countMany([1, 201]))], [1, 1])
+})
+
 t.test('what is asked has the rights of whoever asks', { skip }, async (t) => {
   const tokens = join(t.testdir(), 'tokens.json')
   const rules = (index: string, ...allow: string[]) => [{ index, allow }]

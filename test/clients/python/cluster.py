@@ -29,6 +29,12 @@ class Cluster(unittest.TestCase):
             self.assertEqual(index.delete_range(from_=0, to=1500), 153)
             self.assertEqual(list(index.count_many([0, 1000], snapshot=snapshot)), [1, 1])
         self.assertEqual(list(index.count_many([0, 1000])), [0, 0])
+        index.batch().put(1, 1).put(1001, 2).expect(1002, exists=False).write()
+        with self.assertRaises(warpdex.WarpdexError) as raised:
+            index.batch().put(1, 3).put(1001, 3).expect(1001, exists=False).write()
+        self.assertEqual(raised.exception.code, "CONDITION_FAILED")
+        self.assertEqual(list(index.batch().put(1001, 4).put(1, 4).write()), [1, 1])
+        self.assertEqual([index.get(1), index.get(1001)], [4, 4])
 
     def test_what_is_created(self) -> None:
         for name in ("one", "two", "three"):

@@ -202,7 +202,6 @@ t.test(
     } as const
     await refused(cluster.createIndex(wrong), /names replica set 3; the cluster has 3/)
 
-    await refused(spread.batch().put(1, 1).put(15, 1).write(), /one replica set/)
     await refused(cluster.write([spread.batch().put(1, 1), spread.batch().put(2, 1)]), /different indexes/)
     await refused(cluster.backUp(), /of one node of the cluster/)
 

@@ -73,7 +73,7 @@ t.test('what may be asked for again does not wait for a log that does not answer
   let drop = (_answer: string) => {}
   const underWay = [
     gate.run(LIST, 1, aims, never),
-    gate.run({ id: 4, op: 'batch', writeId: 1, parts: [] }, 2, aims, never),
+    gate.run({ id: 4, op: 'batch', writeId: 1, joint: undefined, parts: [] }, 2, aims, never),
   ]
   const dropping = gate.run(DROP, 3, aims, () => new Promise<string>((resolve) => (drop = resolve)))
   node.isOwner = false
