@@ -22,6 +22,8 @@ const CONTROL_READS: ReadonlySet<ControlOp> = new Set([
 /** They are sent again after a loss, so that they need a write id. */
 const CONTROL_WRITES: ReadonlySet<ControlOp> = new Set(['append', 'changeRows'])
 
+const OVER = 'this node forwards requests of the connection no more'
+
 /** Forwards requests as a client of all replica sets does, which has the token and the name of the one who asks. */
 export class ClusterForwarder implements Forwarder {
   readonly #connection: ForwardedConnection
@@ -98,7 +100,7 @@ export class ClusterForwarder implements Forwarder {
 
   /** @throws WarpdexError `NOT_OWNER` where nodes cannot be reached from here */
   async #opened(client: string | undefined): Promise<ClusterConnection> {
-    if (this.#isOver) throw leftToOthers('the node is no more')
+    if (this.#isOver) throw leftToOthers(OVER)
     this.#cluster ??= this.#open(client)
     try {
       return await this.#cluster
@@ -150,16 +152,14 @@ export class ClusterForwarder implements Forwarder {
     if (REOPENING.includes(Object(error).code)) this.#indexes.delete(keyOf(index))
   }
 
-  /** What a client is told that may send writes with its own id again, and reads, by another node. */
+  /** What a client is told: to ask another node, where it may make the request again, which are reads and writes with an id of its own. */
   #failureOf(request: Request, error: WarpdexError): WarpdexError {
     const isEnded = this.#isOver && error.code === 'CANCELLED'
     if (!isEnded && (error.code !== 'CONNECTION_LOST' || isRead(request))) return error
     const isRepeatable = isRead(request) || ('writeId' in request && request.writeId !== undefined)
-    if (isEnded && isRepeatable) return leftToOthers(error.message)
-    return new WarpdexError(
-      'INTERNAL',
-      `${error.message}; whether ${request.op} was carried out is not known`,
-    )
+    if (isEnded && isRepeatable) return leftToOthers(OVER)
+    const reason = isEnded ? OVER : error.message
+    return new WarpdexError('INTERNAL', `${reason}; whether ${request.op} was carried out is not known`)
   }
 }
 
