@@ -1,4 +1,4 @@
-import { type IndexHandle, WRITES } from '../../protocol/data-request.js'
+import { type DataRequest, type IndexHandle, WRITES } from '../../protocol/data-request.js'
 import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { decodeFrame } from '../../protocol/frame.js'
 import type { ControlOp, Request } from '../../protocol/messages.js'
@@ -22,6 +22,8 @@ const CONTROL_READS: ReadonlySet<ControlOp> = new Set([
 /** They are sent again after a loss, so that they need a write id. */
 const CONTROL_WRITES: ReadonlySet<ControlOp> = new Set(['append', 'changeRows'])
 
+type Send = (bounds: Bounds) => Promise<Result>
+
 const OVER = 'this node forwards requests of the connection no more'
 
 /** Forwards requests as a client of all replica sets does, which has the token and the name of the one who asks. */
@@ -44,8 +46,8 @@ export class ClusterForwarder implements Forwarder {
     const bounds = isRead(request) ? boundsOf(call) : UNBOUNDED
     const prepared = this.#turn.then(() => this.#prepare(call))
     this.#turn = prepared.catch(() => {})
-    const send = await prepared
     try {
+      const send = await prepared
       const result = await send(bounds)
       if (request.op === 'open') this.#remember(result.fields as OpenedIndex)
       return result
@@ -60,31 +62,11 @@ export class ClusterForwarder implements Forwarder {
   }
 
   /** Learns what it takes to send a request. */
-  async #prepare({ request, frame, client }: Call): Promise<(bounds: Bounds) => Promise<Result>> {
+  async #prepare({ request, frame, client }: Call): Promise<Send> {
     const cluster = await this.#opened(client)
-    if ('handle' in request) {
-      const index = await this.#indexOf(request, cluster)
-      const call = dataCallOf(request, index)
-      const onError = (error: unknown) => this.#forget(index, error)
-      const whole = WRITES.has(call.op) ? { ...call, writeId: call.writeId ?? cluster.newWriteId() } : call
-      // Its client wants all items, or none, be they on several replica sets.
-      const part = { ...call, writeId: undefined }
-      const located = call.op === 'write' ? await cluster.locate([part], index, UNBOUNDED) : []
-      if (located.length > 1)
-        return async (bounds) => {
-          const { codes } = await writeInTurn(
-            [encodePart(part, index, located)],
-            whole.writeId,
-            cluster,
-            bounds,
-          )
-          return { columns: { codes: { type: 'u8', bytes: codes } } }
-        }
-      return async (bounds) => resultOf(await cluster.requestData(whole, index, bounds, onError, false))
-    }
+    if ('handle' in request) return this.#prepareData(request, cluster)
     const { header, sections } = decodeFrame(frame)
     const { id: _id, op: _op, ...fields } = header
-    const writeId = CONTROL_WRITES.has(request.op) ? { writeId: fields.writeId ?? cluster.newWriteId() } : {}
     if (request.op === 'batch') {
       const indexOf = (part: IndexHandle) => this.#indexOf(part, cluster)
       const parts = await encodeParts(request, sections, cluster, indexOf)
@@ -93,9 +75,30 @@ export class ClusterForwarder implements Forwarder {
         return { fields: { appended }, sections: { codes: { type: 'u8', bytes: codes } } }
       }
     }
-    const whole = { ...fields, ...writeId }
     const { op } = request
-    return async (bounds) => resultOf(await cluster.request(op, whole, Object.fromEntries(sections), bounds))
+    const id = CONTROL_WRITES.has(op) ? { writeId: fields.writeId ?? cluster.newWriteId() } : {}
+    const send = (bounds: Bounds) =>
+      cluster.request(op, { ...fields, ...id }, Object.fromEntries(sections), bounds)
+    return async (bounds) => resultOf(await send(bounds))
+  }
+
+  async #prepareData(request: DataRequest, cluster: ClusterConnection): Promise<Send> {
+    const index = await this.#indexOf(request, cluster)
+    const call = dataCallOf(request, index)
+    const writeId = WRITES.has(call.op) ? (call.writeId ?? cluster.newWriteId()) : undefined
+    // Its client wants all items, or none, be they on several replica sets.
+    const part = { ...call, writeId: undefined }
+    const located = call.op === 'write' ? await cluster.locate([part], index, UNBOUNDED) : []
+    if (located.length > 1) {
+      const parts = [encodePart(part, index, located)]
+      return async (bounds) => {
+        const { codes } = await writeInTurn(parts, writeId, cluster, bounds)
+        return { columns: { codes: { type: 'u8', bytes: codes } } }
+      }
+    }
+    const onError = (error: unknown) => this.#forget(index, error)
+    const send = (bounds: Bounds) => cluster.requestData({ ...call, writeId }, index, bounds, onError, false)
+    return async (bounds) => resultOf(await send(bounds))
   }
 
   /** @throws WarpdexError `NOT_OWNER` where nodes cannot be reached from here */
