@@ -9,6 +9,8 @@ const MARGIN_MS = 300
 const RENEWAL_MS = 750
 /** How often those look at it who wait for it. */
 const LOOK_MS = 250
+/** How much later a node takes it that lags: all others have looked by then. */
+const LAG_MS = 1000
 /** For how long it is left to others: longer than a term, which they wait for where they are not told. */
 const REST_MS = 5000
 
@@ -46,7 +48,7 @@ export class Lease implements Ownership {
   /**
    * Takes the lease whenever it is free, until it is closed.
    * @param url by which clients reach the node
-   * @param isFresh whether it has what the log has; while it lags it takes the lease a term later, if no other node has by then
+   * @param isFresh whether it has what the log has; while it lags it takes the lease a second later, if no other node has by then
    */
   constructor(bucket: KV, url: string, isFresh: () => boolean) {
     this.#bucket = bucket
@@ -127,7 +129,7 @@ export class Lease implements Ownership {
     if (this.#seen?.revision !== revision) this.#seen = { revision, since: now }
     const free = this.#seen.since + (holder === undefined ? 0 : TERM_MS)
     this.#holder = now >= free ? undefined : holder
-    if (now >= free + (this.#isFresh() ? 0 : TERM_MS)) await this.#write(revision)
+    if (now >= free + (this.#isFresh() ? 0 : LAG_MS)) await this.#write(revision)
   }
 
   /** @param previousSeq the revision that it replaces; 0 where there is none */
