@@ -17,7 +17,7 @@ import type { ConnectOptions } from '../options.js'
 import type { Reply } from '../reply.js'
 import { control } from './control.js'
 import { addressesOf, nodesBy, untilFound } from './find-nodes.js'
-import { itemsByRange, partsOf } from './items.js'
+import { partsOf } from './items.js'
 import { writeJointly } from './joint-write.js'
 import { Placement, placementBy, setByName } from './placement.js'
 import { spread } from './spread.js'
@@ -200,8 +200,7 @@ export class ClusterConnection implements Connection {
     const placement = this.#placementOf(index)
     const parts = calls.flatMap((call) => {
       // What is written together has keys.
-      const ranges = placement.rangesOf(call.columns.keys!)
-      return partsOf(call, itemsByRange(ranges, placement.sets.length))
+      return partsOf(call, placement.itemsOf(call.columns.keys!))
     })
     const ranges = [...new Set(parts.map(({ range }) => range))]
     return Promise.all(

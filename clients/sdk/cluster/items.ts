@@ -2,6 +2,7 @@ import { aligned, asBytes, type Column, pickValues } from '../../../protocol/col
 import type { ColumnName, WireColumn, WireColumns } from '../../../protocol/data-request.js'
 import type { DataCall } from '../data-call.js'
 import type { Reply } from '../reply.js'
+import { type RangeItems, scattered } from './partition.js'
 
 /** Stands for an item that is answered by another reply. */
 export const ELSEWHERE = 0xffff_ffff
@@ -19,9 +20,10 @@ const BITMAPS: ReadonlySet<ColumnName> = new Set<ColumnName>(['found'])
 const ENTRIES: ReadonlySet<ColumnName> = new Set<ColumnName>(['keys', 'payloads'])
 
 /** A call for some items of another one; what it is behind stays. */
-export function pickItems<C extends DataCall>(call: C, numbers: Uint32Array): C {
+export function pickItems<C extends DataCall>(call: C, { numbers, keys }: RangeItems): C {
   const columns = Object.entries(call.columns).map(([name, column]) => {
-    return [name, column && (name === 'after' ? column : pick(column, numbers))]
+    if (name === 'after') return [name, column]
+    return [name, name === 'keys' && keys !== undefined ? keys : column && pick(column, numbers)]
   })
   return { ...call, count: numbers.length, columns: Object.fromEntries(columns) }
 }
@@ -48,12 +50,13 @@ export interface RangePart {
 }
 
 /** What a call has for each range that has items. */
-export function partsOf(call: DataCall, items: readonly Uint32Array[]): RangePart[] {
-  return items.flatMap((numbers, range) => (numbers.length === 0 ? [] : partOf(call, numbers, range)))
+export function partsOf(call: DataCall, items: readonly RangeItems[]): RangePart[] {
+  return items.flatMap((own, range) => (own.numbers.length === 0 ? [] : partOf(call, own, range)))
 }
 
-export function partOf(call: DataCall, numbers: Uint32Array, range: number): RangePart {
-  return { range, numbers, call: numbers.length === call.count ? call : pickItems(call, numbers) }
+export function partOf(call: DataCall, items: RangeItems, range: number): RangePart {
+  const { numbers } = items
+  return { range, numbers, call: numbers.length === call.count ? call : pickItems(call, items) }
 }
 
 /** One answer to all items of a call. Each of them is in one of the replies; a single reply has all, in order. */
@@ -141,14 +144,17 @@ function scatter(
   if (columns[0]!.offsets !== undefined) return scatterCut(columns, numbers, count)
   const filled = columns.findIndex((_, part) => numbers[part]!.length > 0)
   const width = filled < 0 ? 0 : columns[filled]!.bytes.length / numbers[filled]!.length
+  const sources = columns.map(({ bytes }, part) => ({ bytes, numbers: numbers[part]! }))
+  const fast = scattered(sources, width, count)
+  if (fast !== undefined) return { type, bytes: fast }
   const bytes = new Uint8Array(count * width)
-  columns.forEach((column, part) => {
-    if (width % 4 === 0) scatterWords(column.bytes, numbers[part]!, new Uint32Array(bytes.buffer), width / 4)
+  for (const source of sources) {
+    if (width % 4 === 0) scatterWords(source.bytes, source.numbers, new Uint32Array(bytes.buffer), width / 4)
     else
-      numbers[part]!.forEach((place, i) => {
-        if (place !== ELSEWHERE) bytes.set(column.bytes.subarray(i * width, (i + 1) * width), place * width)
+      source.numbers.forEach((place, i) => {
+        if (place !== ELSEWHERE) bytes.set(source.bytes.subarray(i * width, (i + 1) * width), place * width)
       })
-  })
+  }
   return { type, bytes }
 }
 
@@ -188,13 +194,15 @@ function scatterCut(
   return { type: columns[0]!.type, bytes, offsets: asBytes(offsets) }
 }
 
-/** The numbers of the items in each range, ascending. @param ranges the range of each item @param count how many ranges there are */
-export function itemsByRange(ranges: Uint16Array, count: number): Uint32Array[] {
+/** The items in each range, ascending. @param ranges the range of each item @param count how many ranges there are */
+export function itemsByRange(ranges: Uint16Array, count: number): RangeItems[] {
   const ends = new Uint32Array(count + 1)
   for (let i = 0; i < ranges.length; i++) ends[ranges[i]! + 1]!++
   for (let range = 0; range < count; range++) ends[range + 1]! += ends[range]!
   const next = ends.slice()
   const numbers = new Uint32Array(ranges.length)
   for (let i = 0; i < ranges.length; i++) numbers[next[ranges[i]!]!++] = i
-  return Array.from({ length: count }, (_, range) => numbers.subarray(ends[range], ends[range + 1]))
+  return Array.from({ length: count }, (_, range) => ({
+    numbers: numbers.subarray(ends[range], ends[range + 1]),
+  }))
 }

@@ -8,6 +8,8 @@ import {
   type PlacedRange,
   SEQUENCE_BYTES,
 } from '../../../protocol/types.js'
+import { itemsByRange } from './items.js'
+import { partition, type RangeItems } from './partition.js'
 
 /** A range of keys as it travels. */
 export interface Ends {
@@ -37,6 +39,12 @@ export class Placement {
   /** Number of the last range. */
   get last(): number {
     return this.sets.length - 1
+  }
+
+  /** The items of a call in each range, by their keys. */
+  itemsOf(keys: Column): readonly RangeItems[] {
+    const items = partition(keys, this.#starts, this.#keyType)
+    return items ?? itemsByRange(this.rangesOf(keys), this.sets.length)
   }
 
   /** The number of the range that each key is in. */

@@ -45,12 +45,11 @@ export function spread(call: DataCall, placement: Placement, ask: AskRange): Pro
 /** Each key is in one range. */
 async function byKeys(call: DataCall, placement: Placement, ask: AskRange): Promise<Reply> {
   const { keys } = call.columns
-  const ranges = keys === undefined ? new Uint16Array(0) : placement.rangesOf(keys)
-  const items = itemsByRange(ranges, placement.sets.length)
+  const items = keys === undefined ? [] : placement.itemsOf(keys)
   // Each replica set has all parts of a load, be they empty: so the next one is behind the same part everywhere.
   if (call.op === 'load' && items.length > 1)
     return addUp(
-      items.map((numbers, range) => partOf(call, numbers, range)),
+      items.map((own, range) => partOf(call, own, range)),
       ask,
     )
   const parts = partsOf(call, items)
@@ -137,7 +136,7 @@ async function goOn(
   const parts: PartialReply[] = []
   let left = new Uint32Array(call.count).map((_, i) => i)
   while (left.length > 0) {
-    const rest = left.length === call.count ? call : pickItems(call, left)
+    const rest = left.length === call.count ? call : pickItems(call, { numbers: left })
     const places = Uint16Array.from(left, (number) => at[number]!)
     const asked = await askParts(partsOf(rest, itemsByRange(places, ranges)), ask)
     const unanswered: number[] = []
