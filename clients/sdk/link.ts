@@ -59,8 +59,7 @@ export function openLink(link: LinkOptions): Promise<Link> {
       if (id !== HELLO_ID) return onReply(reply)
       if (error !== undefined) return fail(error)
       settle()
-      const { send, close } = socket
-      resolve({ server: (reply as Reply<'hello'>).fields, lost, send, close })
+      resolve({ server: (reply as Reply<'hello'>).fields, lost, ...socket })
     }
     const sayHello = () =>
       socket.send(encodeFrame({ id: HELLO_ID, op: 'hello', protocol: PROTOCOL_VERSION, client }))
@@ -86,7 +85,7 @@ export function openLink(link: LinkOptions): Promise<Link> {
       patience: timeout,
       isDue,
       ask: sayHello,
-      onGone: () => fail(connectionLost(url, 'the server is silent')),
+      onGone: () => fail(connectionLost(url, 'silence')),
     })
     signal.addEventListener('abort', giveUp)
   })

@@ -19,6 +19,7 @@ interface SilenceOptions {
  * @returns ends it
  */
 export function watchSilence({ socket, patience, isDue, ask, onGone }: SilenceOptions): () => void {
+  const most = ASK_AFTER_MS + Math.max(patience, socket.leastPatience)
   let progress = 0
   let silent = 0
   const timer = setInterval(() => {
@@ -26,7 +27,7 @@ export function watchSilence({ socket, patience, isDue, ask, onGone }: SilenceOp
     // What is sent below leaves, too, be it heard or not.
     progress = socket.progress
     if (silent === ASK_AFTER_MS) ask()
-    if (silent >= ASK_AFTER_MS + Math.max(patience, socket.leastPatience)) onGone()
+    if (silent >= most) onGone()
   }, LOOK_MS)
   return () => clearInterval(timer)
 }

@@ -4,9 +4,6 @@ import type { Socket, SocketHandlers, SocketOptions } from './socket.js'
 const REFUSED =
   'nobody there, or the server needs a token, does not know the one given, or takes no pages of this origin; browsers do not say which'
 
-/** How long a large message may come, of which browsers tell nothing before its end. */
-const LARGE_MS = 60_000
-
 /**
  * Opens a WebSocket of the browser. Package.json puts this module in the place of `socket-node.ts` in browsers' bundles.
  *
@@ -35,6 +32,7 @@ export function openSocket(url: string, { token }: SocketOptions, handlers: Sock
     get progress() {
       return received - socket.bufferedAmount
     },
-    leastPatience: LARGE_MS,
+    // A large message may come for so long, of which browsers tell nothing before its end.
+    leastPatience: 60_000,
   }
 }

@@ -406,7 +406,7 @@ t.test('a server that vanishes is left, one that takes long is not', async (t) =
   t.strictSame(lost, [], 'it says hello again')
   proxy.cut = { toServer: false, toClient: true }
   await until(() => lost.length > 0)
-  t.match(lost[0], /silent/)
+  t.match(lost[0], /silence/)
   proxy.cut = WHOLE
   t.equal(await index.get(1), undefined, 'it is asked again')
   await slow
