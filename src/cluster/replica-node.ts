@@ -41,6 +41,8 @@ interface ReplicaOptions {
 const FRESH_MS = 1000
 /** How long it waits after what it could not do. */
 const PAUSE_MS = 1000
+/** How long its turn may last without it being the owner, or having read more of the log: others may do better. */
+const STANDSTILL_MS = 5000
 
 /**
  * A node of a replica set. All of them have the same indexes and relations, by one log: its **owner** appends what clients write before
@@ -75,6 +77,7 @@ export class ReplicaNode {
     })
     void this.#freshness.run(this.#closing.signal)
     this.#running = this.#run()
+    void this.#watch()
   }
 
   /**
@@ -167,6 +170,19 @@ export class ReplicaNode {
     }
   }
 
+  /** Leaves the replica set to others when it is this node's turn, and nothing goes on here. */
+  async #watch(): Promise<void> {
+    const { ownership, onWarning } = this.#options
+    while (!this.#closing.signal.aborted) {
+      await ownership.gained()
+      const { position } = this
+      await this.#pause(STANDSTILL_MS)
+      if (!ownership.isHeld || this.#role === 'owner' || this.position > position) continue
+      onWarning('the replica set is left to other nodes, since its log cannot be read here for the moment')
+      ownership.rest()
+    }
+  }
+
   /** Makes what others append, until it is this node's turn. */
   async #follow(): Promise<void> {
     const { ownership, log } = this.#options
@@ -247,8 +263,8 @@ export class ReplicaNode {
     return { position: this.#acknowledged, role: this.#role, behind: this.#freshness.behind }
   }
 
-  async #pause(): Promise<void> {
-    await pause(PAUSE_MS, undefined, { signal: this.#closing.signal }).catch(() => {})
+  async #pause(milliseconds = PAUSE_MS): Promise<void> {
+    await pause(milliseconds, undefined, { signal: this.#closing.signal }).catch(() => {})
   }
 }
 

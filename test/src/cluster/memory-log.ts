@@ -54,6 +54,10 @@ export class HandedOwnership {
   #holder: string | undefined
   #waiting: (() => void)[] = []
 
+  get holder(): string | undefined {
+    return this.#holder
+  }
+
   give(node: string | undefined): void {
     this.#holder = node
     for (const look of this.#waiting.splice(0)) look()
@@ -74,7 +78,9 @@ export class HandedOwnership {
       },
       gained: holds(true),
       lost: holds(false),
-      rest: () => {},
+      rest: () => {
+        if (self.#holder === node) self.give(undefined)
+      },
       close: async () => {},
     }
   }

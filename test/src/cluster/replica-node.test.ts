@@ -217,6 +217,25 @@ async function keysOf(engine: Engine): Promise<Set<number>> {
   return new Set(found)
 }
 
+t.test('a node that does not get on with the log leaves the replica set to others', async (t) => {
+  const set = new ReplicaSet(t)
+  let stand: Promise<void> | undefined
+  const face = set.log.face()
+  await set.start('a', { ...face, head: async () => stand?.then(face.head) ?? face.head() })
+  await set.start('b')
+  let goOn = () => {}
+  stand = new Promise((resolve) => {
+    goOn = resolve
+  })
+  set.ownership.give('a')
+  await until(() => set.ownership.holder === undefined)
+  t.notOk(set.nodes.get('a')?.node.isOwner)
+  const engine = await set.give('b')
+  await engine.createIndex(NUMBERS)
+  goOn()
+  await set.check(t, 'it goes on later')
+})
+
 t.test('the owner changes while clients write', async (t) => {
   const set = new ReplicaSet(t)
   t.testdir({})
