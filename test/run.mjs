@@ -10,9 +10,10 @@ const JOBS = availableParallelism() + 1
 /** Of a file, and of each test in it. */
 const TIMEOUT_SECONDS = 300
 
-/** All test files, those of torture, which take longest, first. */
+/** All test files, those of benchmarks and of torture first: some take long, and would be waited for in the end. */
 function testFiles() {
   const names = readdirSync(join(ROOT, 'test'), { recursive: true }).sort().reverse()
+  names.sort((one, other) => Number(other.startsWith('bench')) - Number(one.startsWith('bench')))
   return names.filter((name) => name.endsWith('.test.ts')).map((name) => join('test', name))
 }
 

@@ -10,6 +10,7 @@ import { cliOf, serve } from '../clients/cli/run-cli.js'
 
 const FOLDER = 'deploy'
 const ALERTS = join(FOLDER, 'prometheus/alerts.yaml')
+const BALANCE = join(FOLDER, 'warpdex-balance.service')
 const files = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' }).map((name) => join(FOLDER, name))
 const read = (path: string) => readFileSync(path, 'utf8')
 
@@ -95,7 +96,8 @@ t.test(
 t.test('flags and variables are those of the server', async (t) => {
   const { out: help } = await cliOf({})(['serve', '--help'])
   const used = { flags: new Set<string>(), variables: new Set<string>() }
-  for (const path of files.filter((path) => /(Dockerfile|service|conf|ya?ml)$/.test(path))) {
+  const isOfServer = (path: string) => /(Dockerfile|service|conf|ya?ml)$/.test(path) && path !== BALANCE
+  for (const path of files.filter(isOfServer)) {
     for (const [, flag] of read(path).matchAll(/ serve ((?:--[a-z-]+ \S+ ?)+)/g)) {
       for (const [name] of flag!.matchAll(/--[a-z-]+/g)) used.flags.add(name)
     }
@@ -104,6 +106,14 @@ t.test('flags and variables are those of the server', async (t) => {
   for (const name of used.flags) t.match(help, new RegExp(`^ +${name} `, 'm'), name)
   for (const name of used.variables) t.match(help, new RegExp(`\\$${name}\\b`), name)
   t.ok(used.flags.size >= 2 && used.variables.size >= 5)
+})
+
+t.test('what balances a cluster takes its flags and variables', async (t) => {
+  const { out: help } = await cliOf({})(['cluster', 'balance', '--help'])
+  const [, flags = ''] = / cluster balance (.*)/.exec(read(BALANCE)) ?? []
+  for (const [name] of flags.matchAll(/--[a-z-]+/g)) t.match(help, new RegExp(`^ +${name} `, 'm'), name)
+  for (const [name] of read(BALANCE).matchAll(/WARPDEX_[A-Z_]+/g))
+    t.match(help, new RegExp(`\\$${name}\\b`), name)
 })
 
 t.test('what the image is made of is there, and is left in by .dockerignore', async (t) => {

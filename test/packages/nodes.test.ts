@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import { COMPILED } from '../compiled.js'
 import { temporaryDirectory } from '../persistence/store-helpers.js'
+import { everyOther, seedOfRun } from '../random.js'
 import { npm } from './npm.js'
 
 /** Of what is supported beside the oldest, the ones that npm carries the program of: about 55 MB each, which its cache keeps. */
@@ -25,7 +26,7 @@ function fetchNode(t: Test, version: string): string | undefined {
   return join(folder, 'package/bin/node')
 }
 
-for (const version of VERSIONS) {
+for (const version of everyOther(VERSIONS, seedOfRun())) {
   t.test(`a server and a client run under Node ${version}`, async (t) => {
     const node = fetchNode(t, version)
     if (node === undefined) return

@@ -10,7 +10,7 @@ const directory = t.testdir()
 const server = [join(COMPILED, 'test/torture/kill-server.js')]
 
 /** Servers over models, two at a time, killed so often between them. */
-const KILLS = 50
+const KILLS = 32
 
 async function killed(
   options: Pick<KillOptions, 'structures' | 'longest' | 'workloads'>,
