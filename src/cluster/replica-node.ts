@@ -177,6 +177,7 @@ export class ReplicaNode {
       await ownership.gained()
       const { position } = this
       await this.#pause(STANDSTILL_MS)
+      if (this.#closing.signal.aborted) return
       if (!ownership.isHeld || this.#role === 'owner' || this.position > position) continue
       onWarning('the replica set is left to other nodes, since its log cannot be read here for the moment')
       ownership.rest()

@@ -218,6 +218,7 @@ async function keysOf(engine: Engine): Promise<Set<number>> {
 }
 
 t.test('a node that does not get on with the log leaves the replica set to others', async (t) => {
+  t.testdir({})
   const set = new ReplicaSet(t)
   let stand: Promise<void> | undefined
   const face = set.log.face()
