@@ -1,19 +1,13 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect as connectNats } from '@nats-io/transport-node'
-import { KeptProcess } from '../clients/cli/cluster/kept-process.js'
-import {
-  type LocalNats,
-  localNats,
-  PORTS_OF_NATS_SERVER,
-  requireNatsServer,
-} from '../clients/cli/cluster/local-nats.js'
-import { freePorts } from '../clients/cli/cluster/ports.js'
+import { type LocalNats, requireNatsServer } from '../clients/cli/cluster/local-nats.js'
 import { connect } from '../clients/sdk/index.js'
 import type { AdapterChoice } from '../gpu/device/adapter.js'
+import { type Ends, startNats } from './nats-servers.js'
 import { median, type Row, spreadOf } from './report.js'
 import { ServerProcess } from './server-process.js'
 
@@ -45,9 +39,6 @@ interface Load {
   /** Milliseconds of rest before each call, which do not count. */
   readonly rest: number
 }
-
-/** What is to be ended, the last first. */
-type Ends = (() => unknown)[]
 
 /**
  * What the log of a cluster costs: durable puts of a server alone, and of the only node of a cluster with its log on one NATS server, and on three, in turns.
@@ -122,18 +113,6 @@ async function callsOf({ clients }: Subject, load: Load) {
   })
   await Promise.all(work)
   return { times, seconds: (performance.now() - start) / 1000 }
-}
-
-async function startNats(directory: string, count: number, ends: Ends): Promise<LocalNats> {
-  mkdirSync(directory)
-  const nats = localNats(directory, await freePorts(0, count * PORTS_OF_NATS_SERVER))
-  const processes = nats.servers.map((server) => new KeptProcess(server, console.log))
-  process.once('exit', () => {
-    for (const one of processes) one.signal('SIGKILL')
-  })
-  ends.push(() => Promise.all(processes.map((one) => one.stop())))
-  await Promise.all(processes.map((one) => one.ready(new AbortController().signal)))
-  return nats
 }
 
 function member({ addresses }: LocalNats): readonly string[] {

@@ -2,19 +2,13 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { nvidiaGpus, seeingOnly } from '../clients/cli/cluster/gpus.js'
-import { KeptProcess } from '../clients/cli/cluster/kept-process.js'
-import {
-  type LocalNats,
-  localNats,
-  PORTS_OF_NATS_SERVER,
-  requireNatsServer,
-} from '../clients/cli/cluster/local-nats.js'
-import { freePorts } from '../clients/cli/cluster/ports.js'
+import { type LocalNats, requireNatsServer } from '../clients/cli/cluster/local-nats.js'
 import { connect } from '../clients/sdk/index.js'
 import type { AdapterChoice } from '../gpu/device/adapter.js'
 import { LoadProcesses, type LoadResult, type LoadTask, pinnedTo } from './door/load.js'
 import { INDEX } from './door/targets.js'
 import { numberedPayloads, scatteredKeys } from './keys.js'
+import { type Ends, startNats } from './nats-servers.js'
 import { median, type Row } from './report.js'
 import { ServerProcess } from './server-process.js'
 
@@ -76,12 +70,12 @@ export interface ClusterScaleSetting {
 export async function benchClusterScale({ adapter, keys, seconds }: ClusterScaleSetting): Promise<Row[]> {
   requireNatsServer()
   const directory = mkdtempSync(join(tmpdir(), 'warpdex-scale-'))
-  const ends: (() => unknown)[] = [() => rmSync(directory, { recursive: true, force: true })]
+  const ends: Ends = [() => rmSync(directory, { recursive: true, force: true })]
   try {
     const gpus = nvidiaGpus()
     const places = placesOf(gpus)
     const perNode = Math.max(1, Math.floor(availableParallelism() / places.length / 2))
-    const nats = await startNats(directory, ends)
+    const nats = await startNats(join(directory, 'nats'), 1, ends)
     const clusters: Cluster[] = []
     for (const own of [places.slice(0, 1), places]) {
       const cluster = await startCluster(directory, nats, adapter, own)
@@ -128,17 +122,6 @@ function placesOf(gpus: readonly string[]): readonly Place[] {
     const seen = gpus.length > 1 ? seeingOnly(gpus[i]!, gpus) : []
     return { cores, prefix: [...pinnedTo(cores), ...seen] }
   })
-}
-
-async function startNats(directory: string, ends: (() => unknown)[]): Promise<LocalNats> {
-  const nats = localNats(directory, await freePorts(0, PORTS_OF_NATS_SERVER))
-  const servers = nats.servers.map((server) => new KeptProcess(server, console.log))
-  process.once('exit', () => {
-    for (const server of servers) server.signal('SIGKILL')
-  })
-  ends.push(() => Promise.all(servers.map((server) => server.stop())))
-  await Promise.all(servers.map((server) => server.ready(new AbortController().signal)))
-  return nats
 }
 
 async function startCluster(

@@ -20,7 +20,7 @@ export interface Ends {
 }
 
 /** Where an index without one is, as relations are. */
-const ON_FIRST: readonly PlacedRange[] = [{ set: 0 }]
+export const ON_FIRST: readonly PlacedRange[] = [{ set: 0 }]
 
 /** Where the keys of an index are: ranges in ascending order, each on a replica set of its own. */
 export class Placement {

@@ -14,7 +14,7 @@ import { Snapshot } from '../snapshot.js'
 import { beginningOf, type Change, watchChanges } from '../watch.js'
 import { ClusterConnection } from './cluster-connection.js'
 import { equalParts } from './equal-parts.js'
-import { type Ends, Placement } from './placement.js'
+import { type Ends, ON_FIRST, Placement } from './placement.js'
 import { formerName } from './rename-indexes.js'
 import { rangeIn } from './watch-parts.js'
 
@@ -32,8 +32,6 @@ interface Options {
 
 type AnyIndex = Index<KeyType, PayloadKind>
 
-/** Where an index without a placement is. */
-const ON_FIRST: readonly PlacedRange[] = [{ set: 0 }]
 /** For how long the copies may take. */
 const SNAPSHOT_SECONDS = 3600
 /** For how long a split that is under way may write nothing. */
