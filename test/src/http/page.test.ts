@@ -90,6 +90,8 @@ t.test('the status page in a browser', { skip: NO_CHROMIUM }, async (t) => {
   await page.setViewport({ width: 1280, height: 900 })
   await page.goto(url)
   await page.waitForSelector('#indexes tr')
+  // It comes by a request of its own.
+  await page.waitForSelector('.map')
 
   await t.test('it shows what there is', async (t) => {
     t.equal(await text(page, '#state'), 'ready')
