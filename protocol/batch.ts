@@ -79,7 +79,9 @@ export function readParts(r: RequestReader): readonly BatchPart[] {
 
 function readPart(frame: Uint8Array, number: number): BatchPart {
   try {
-    const part = isControlFrame(frame) ? readAppendPart(frame) : decodeDataRequest(frame)
+    const part = isControlFrame(frame)
+      ? ({ op: 'append', ...readAppendFrame(frame) } as const)
+      : decodeDataRequest(frame)
     if (part.op !== 'append' && !PART_OPS.includes(part.op)) throw noPart(part.op)
     const isBound = 'deadline' in part && part.deadline !== 0
     if (part.writeId === undefined && !isBound) return part
@@ -91,14 +93,15 @@ function readPart(frame: Uint8Array, number: number): BatchPart {
   }
 }
 
-function readAppendPart(frame: Uint8Array): BatchPart {
+/** An append that is a part of another request, with a frame of its own. */
+export function readAppendFrame(frame: Uint8Array): AppendFields {
   const decoded = decodeFrame(frame)
   const { op } = decoded.header
   if (op !== 'append') throw noPart(String(op))
   const reader = new RequestReader(op, decoded)
   const fields = readAppend(reader)
   reader.finish()
-  return { op, ...fields }
+  return fields
 }
 
 function noPart(op: string): WarpdexError {

@@ -159,6 +159,8 @@ export const LIMITS = {
   queryLists: 128,
   /** Constants in all of these lists. Each is a comparison where its `in` is no condition on a column, and rows are compared with all of them. */
   queryListValues: 1 << 14,
+  /** Tables that come with a query: each takes some pages of device memory a column. */
+  queryTables: 64,
   /** Parameters of a statement in SQL. */
   sqlParameters: 4096,
   /** Columns that an operator of a query gives. */

@@ -8,6 +8,7 @@ import { LIMITS } from './limits.js'
 import { parsePlacement } from './placement.js'
 import { readLists } from './query/constant-lists.js'
 import { type Keep, parseKeep } from './query/keep.js'
+import { readTables } from './query/query-tables.js'
 import { parseColumns } from './relation.js'
 import { columnNames } from './relation-sections.js'
 import { RequestReader } from './request-reader.js'
@@ -108,6 +109,8 @@ const PARSERS = {
   query: (r) => ({
     query: r.value('query'),
     lists: readLists(r),
+    // Rows that it scans by names of theirs.
+    tables: readTables(r),
     sql: parseSql(r.value('sql')),
     ...resultOf(r),
   }),

@@ -1,7 +1,7 @@
-import { storageInRelation } from './column-types.js'
+import { type ColumnType, storageOf } from './column-types.js'
 import { aligned, asBytes } from './columns.js'
 import { badRequest, WarpdexError } from './errors.js'
-import type { Section, Sections } from './frame.js'
+import type { Section, Sections, SectionType } from './frame.js'
 import { LIMITS } from './limits.js'
 import type { ColumnDefinition, RelationDefinition } from './relation.js'
 import type { ColumnValues, RelationBatch } from './relation-batch.js'
@@ -64,7 +64,7 @@ export function batchFromSections(
   const values = columns.map((column): readonly [string, ColumnValues] => {
     const { name } = column
     const type = types.get(name)
-    const right = type && storageInRelation(type)
+    const right = type && sectionType(type)
     if (right !== undefined && column.values.type !== right) {
       throw badRequest(
         `the values of column ${JSON.stringify(name)} (${type}) are sent as ${right}, not ${column.values.type}`,
@@ -73,6 +73,12 @@ export function batchFromSections(
     return [name, valuesOf(column)]
   })
   return { rows, columns: new Map(values) }
+}
+
+/** What values travel as: those of 128 bits as two halves each, the lower one first. */
+function sectionType(type: ColumnType): SectionType {
+  const storage = storageOf(type)
+  return storage === 'i128' ? 'u64' : storage
 }
 
 function valuesOf({ name, values, validity, strings, offsets }: ColumnSections): ColumnValues {
@@ -93,7 +99,7 @@ export function sectionsOfBatch(
   const sections: Record<string, Section> = {}
   let i = 0
   for (const [name, { values, validity, strings }] of columns) {
-    sections[`${i}.values`] = { type: storageInRelation(types.get(name) ?? 'u32'), bytes: values }
+    sections[`${i}.values`] = { type: sectionType(types.get(name) ?? 'u32'), bytes: values }
     if (validity !== undefined) sections[`${i}.validity`] = { type: 'u8', bytes: validity }
     if (strings !== undefined) {
       sections[`${i}.strings`] = { type: 'bytes', bytes: strings.bytes }

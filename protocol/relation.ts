@@ -37,9 +37,10 @@ export interface RelationInfo extends RelationDefinition {
 /**
  * The columns of a relation as somebody sent them.
  *
+ * @param parseType gives the type that a text names, of those that columns may have
  * @throws WarpdexError `BAD_REQUEST`, or `TOO_LARGE` for too many
  */
-export function parseColumns(value: unknown): readonly ColumnDefinition[] {
+export function parseColumns(value: unknown, parseType = parseColumnType): readonly ColumnDefinition[] {
   if (!Array.isArray(value) || value.length === 0) {
     throw badRequest('a relation needs "columns", a list of at least one {name, type, nullable}')
   }
@@ -49,7 +50,7 @@ export function parseColumns(value: unknown): readonly ColumnDefinition[] {
       `a relation has ${value.length} columns; ${LIMITS.relationColumns} are allowed`,
     )
   }
-  const columns = value.map((entry, i) => parseColumn(entry, `column ${i + 1}`))
+  const columns = value.map((entry, i) => parseColumn(entry, `column ${i + 1}`, parseType))
   const names = new Set<string>()
   for (const { name } of columns) {
     if (names.has(name)) throw badRequest(`two columns have the name ${JSON.stringify(name)}`)
@@ -58,14 +59,14 @@ export function parseColumns(value: unknown): readonly ColumnDefinition[] {
   return columns
 }
 
-function parseColumn(entry: unknown, place: string): ColumnDefinition {
+function parseColumn(entry: unknown, place: string, parseType: typeof parseColumnType): ColumnDefinition {
   const { name, type, nullable = false, ...others } = { ...Object(entry) } as Record<string, unknown>
   if (typeof name !== 'string' || !isName(name)) {
     throw badRequest(
       `${place} needs a "name" of 1 to ${LIMITS.indexNameBytes} bytes of UTF-8 without control characters`,
     )
   }
-  const known = parseColumnType(type)
+  const known = parseType(type)
   const column = `column ${JSON.stringify(name)}`
   if (known === undefined) throw badRequest(`${column} needs a "type" out of ${TYPE_NAMES}`)
   if (typeof nullable !== 'boolean') throw badRequest(`"nullable" of ${column} is true or false`)

@@ -45,6 +45,7 @@ import {
 import type { Position } from './position.js'
 import { checkQuery, type Query } from './query/query.js'
 import { QueryResult, type Question } from './query/query-result.js'
+import { QUERY_OPTIONS, type QueryOptions, withTables } from './query/query-tables.js'
 import { type SqlValues, sqlQuestion } from './query/sql.js'
 import { Index } from './remote-index.js'
 import { Relation, RowBatch } from './remote-relation.js'
@@ -447,17 +448,17 @@ export class Client {
    * @throws WarpdexError where it is read: `BAD_REQUEST` with the way to a fault in the query, `UNKNOWN_RELATION`, `TOO_LARGE`, `OVERLOADED`, and
    * `CONNECTION_LOST` where the connection is lost between two batches
    */
-  query(query: Query, options: CallOptions = {}): QueryResult {
+  query(query: Query, options: QueryOptions = {}): QueryResult {
     checkQuery(query, 'query')
-    checkOptions(options, CALL_OPTIONS, 'query')
+    checkOptions(options, QUERY_OPTIONS, 'query')
     return this.#result(() => packQuery(query.tree), options)
   }
 
   /** Carries a query out, and says what each of its operators did. Its rows are dropped. */
-  async explainQuery(query: Query, options: CallOptions = {}): Promise<QueryExplanation> {
+  async explainQuery(query: Query, options: QueryOptions = {}): Promise<QueryExplanation> {
     checkQuery(query, 'explainQuery')
-    checkOptions(options, CALL_OPTIONS, 'explainQuery')
-    return this.#explained(packQuery(query.tree), options)
+    checkOptions(options, QUERY_OPTIONS, 'explainQuery')
+    return this.#explained(() => packQuery(query.tree), options)
   }
 
   /**
@@ -466,9 +467,9 @@ export class Client {
    * @param parameters for `?` or `$1` a list, and for `$name` values by their names
    * @throws WarpdexError as `query`; `BAD_REQUEST` with the place of what is wrong in the text, or with the name of what the device does not do
    */
-  sql(text: string, parameters: SqlValues = [], options: CallOptions = {}): QueryResult {
+  sql(text: string, parameters: SqlValues = [], options: QueryOptions = {}): QueryResult {
     const question = sqlQuestion(text, parameters, 'sql')
-    checkOptions(options, CALL_OPTIONS, 'sql')
+    checkOptions(options, QUERY_OPTIONS, 'sql')
     return this.#result(() => question, options)
   }
 
@@ -476,21 +477,20 @@ export class Client {
   async explainSql(
     text: string,
     parameters: SqlValues = [],
-    options: CallOptions = {},
+    options: QueryOptions = {},
   ): Promise<QueryExplanation> {
     const question = sqlQuestion(text, parameters, 'explainSql')
-    checkOptions(options, CALL_OPTIONS, 'explainSql')
-    return this.#explained(question, options)
+    checkOptions(options, QUERY_OPTIONS, 'explainSql')
+    return this.#explained(() => question, options)
   }
 
-  #result(question: Question, options: CallOptions): QueryResult {
-    return new QueryResult(this.#connection, question, options, (name) => this.#relations.delete(name))
+  #result(question: Question, { tables, ...options }: QueryOptions): QueryResult {
+    const asked = withTables(question, tables)
+    return new QueryResult(this.#connection, asked, options, (name) => this.#relations.delete(name))
   }
 
-  async #explained(
-    { fields, sections }: ReturnType<Question>,
-    options: CallOptions,
-  ): Promise<QueryExplanation> {
+  async #explained(question: Question, { tables, ...options }: QueryOptions): Promise<QueryExplanation> {
+    const { fields, sections } = withTables(question, tables)()
     const { explanation } = await this.#request('query', { ...fields, explain: true }, options, sections)
     if (explanation === undefined) throw new WarpdexError('INTERNAL', 'the server did not explain the query')
     return explanation

@@ -118,6 +118,7 @@ export {
 } from './query/query.js'
 export type { Cell, CellArray, QueryBatch, ResultVector } from './query/query-batch.js'
 export type { QueryResult } from './query/query-result.js'
+export type { QueryOptions, TableInput } from './query/query-tables.js'
 export type { SqlValue, SqlValues } from './query/sql.js'
 export {
   type AggregateValue,

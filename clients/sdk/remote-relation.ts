@@ -358,7 +358,12 @@ export class RowBatch {
   }
 }
 
-function appendFrame(relation: string, input: RelationInput, definition: RelationDefinition): Uint8Array {
+/** A request to append rows, which is a part of another. */
+export function appendFrame(
+  relation: string,
+  input: RelationInput,
+  definition: RelationDefinition,
+): Uint8Array {
   const rows = inputRows(input, definition)
   const batch = packBatch(input, definition)
   const fields = { id: 0, op: 'append', relation, rows, columns: [...batch.columns.keys()] }

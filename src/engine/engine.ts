@@ -3,7 +3,8 @@ import type { PageRun } from '../../gpu/memory/page-run.js'
 import { calibrateSelections } from '../../gpu/relational/selection/calibrate.js'
 import { Store } from '../../persistence/store.js'
 import { LIMITS } from '../../protocol/limits.js'
-import type { RelationInfo } from '../../protocol/relation.js'
+import type { QueryTable } from '../../protocol/query/query-tables.js'
+import type { RelationDefinition } from '../../protocol/relation.js'
 import type {
   BackupInfo,
   BackupProgress,
@@ -309,12 +310,24 @@ export class Engine extends Catalog {
   /**
    * The query that a statement in SQL comes to.
    * @param mayRead whether it may name a relation; it is told of no others
+   * @param tables that come with it
    * @throws WarpdexError `BAD_REQUEST` with the place of what is wrong in the text, or with the name of what the device does not do; `OVERLOADED`
    */
-  async planSql(statement: SqlStatement, mayRead: (relation: string) => boolean): Promise<SqlQuery> {
-    const readable = this.relations().filter(({ name }) => mayRead(name))
-    const rowsOf = ({ name }: RelationInfo) => this.readableRelation(name).stats().rows
-    return this.#statements.queryOf(statement, catalogueOf(statement.text, readable, rowsOf))
+  async planSql(
+    statement: SqlStatement,
+    mayRead: (relation: string) => boolean,
+    tables: readonly QueryTable[] = [],
+  ): Promise<SqlQuery> {
+    const own = new Map(tables.map((table) => [table.definition.name, table]))
+    const readable = this.relations().filter(({ name }) => !own.has(name) && mayRead(name))
+    const rowsOf = ({ name }: RelationDefinition) => {
+      const table = own.get(name)
+      return (
+        table?.appends.reduce((sum, { rows }) => sum + rows, 0) ?? this.readableRelation(name).stats().rows
+      )
+    }
+    const named = [...tables.map(({ definition }) => definition), ...readable]
+    return this.#statements.queryOf(statement, catalogueOf(statement.text, named, rowsOf))
   }
 
   /** Refuses new requests, answers those that run, and gives everything back. May be called more than once. */

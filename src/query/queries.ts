@@ -7,9 +7,11 @@ import { checkQuery, relationsOf } from '../../protocol/query/check-query.js'
 import type { ConstantList } from '../../protocol/query/constant-lists.js'
 import type { QueryExplanation } from '../../protocol/query/explanation.js'
 import { type Keep, type KeptRelation, keptColumns, keptNode } from '../../protocol/query/keep.js'
+import { batchesOf, type QueryTable } from '../../protocol/query/query-tables.js'
 import { inputsOf, type TypedNode } from '../../protocol/query/typed.js'
 import type { RelationDefinition } from '../../protocol/relation.js'
 import { checkChange, type FoundRows, findRows, type RowChange } from './changed-rows.js'
+import { type CheckedTable, DeviceTables } from './device-tables.js'
 import { execute } from './execute.js'
 import { explain } from './explain.js'
 import { pruneColumns } from './prune-columns.js'
@@ -43,7 +45,9 @@ interface Asked extends Pick<RunOptions, 'isTimed' | 'maySee'> {
   /** A tree as it came off the wire. */
   readonly query: unknown
   readonly reader: QueryReader
-  readonly lists: readonly ConstantList[] | undefined
+  readonly lists?: readonly ConstantList[] | undefined
+  /** What came with it, by name: before relations of these names. */
+  readonly tables?: ReadonlyMap<string, CheckedTable> | undefined
   /** The relation that it is on, where whoever asks holds that. */
   readonly held?: DeviceRelation | undefined
 }
@@ -91,11 +95,17 @@ export class Queries {
    * Begins a query.
    * @param query a tree as it came off the wire
    * @param lists constants of it that came as columns
+   * @param tables rows that came with it
    * @throws WarpdexError `BAD_REQUEST` with the way to the fault, `UNKNOWN_RELATION`, what `reader.authorise` throws, `TOO_LARGE` where it needs more memory than it may have,
    * `OVERLOADED` where others leave it too little for too long, `CANCELLED`
    */
-  async start(query: unknown, reader: QueryReader, lists?: readonly ConstantList[]): Promise<FirstRows> {
-    const asked = { query, reader, lists }
+  async start(
+    query: unknown,
+    reader: QueryReader,
+    lists?: readonly ConstantList[],
+    tables?: readonly QueryTable[],
+  ): Promise<FirstRows> {
+    const asked = { query, reader, lists, tables: checkedTables(tables) }
     const node = this.#check(asked)
     const number = ++this.#lastCursor
     const cursor = new QueryCursor(
@@ -125,7 +135,7 @@ export class Queries {
         `${LIMITS.queryCursors} results are being read; try again after a pause`,
       )
     }
-    this.#open.set(number, { cursor, owner: reader.owner, relations: relationsOf(node) })
+    this.#open.set(number, { cursor, owner: reader.owner, relations: storedOf(node, asked) })
     return { ...first, cursor: number }
   }
 
@@ -186,8 +196,9 @@ export class Queries {
     { name, seconds }: Keep,
     reader: QueryReader,
     lists?: readonly ConstantList[],
+    tables?: readonly QueryTable[],
   ): Promise<KeptRelation> {
-    const asked = { query, reader, lists }
+    const asked = { query, reader, lists, tables: checkedTables(tables) }
     const node = this.#check(asked)
     keptColumns(node.columns)
     const { results } = this.#host
@@ -196,7 +207,8 @@ export class Queries {
       const columns = keptColumns(node.columns)
       const stored = await storeResult(run, keptNode(node), columns)
       try {
-        await results.put({ name, columns }, seconds, stored, run.work.device, reader, relationsOf(node))
+        const sources = storedOf(node, asked)
+        await results.put({ name, columns }, seconds, stored, run.work.device, reader, sources)
         return { name, seconds, columns, rows: stored.rows }
       } catch (error) {
         stored.destroy()
@@ -210,9 +222,10 @@ export class Queries {
     query: unknown,
     reader: QueryReader,
     lists?: readonly ConstantList[],
+    tables?: readonly QueryTable[],
   ): Promise<QueryExplanation> {
     const maySee = (index: string) => reader.maySee?.(index) ?? true
-    const asked = { query, reader, lists, isTimed: true, maySee }
+    const asked = { query, reader, lists, tables: checkedTables(tables), isTimed: true, maySee }
     return this.#carryOut(asked, this.#check(asked), new QueryCursor(), async (run, node) => {
       for await (const table of execute(run, node)) run.drop(table)
       return explain(run, node)
@@ -231,12 +244,14 @@ export class Queries {
     old: readonly string[],
   ): Promise<FoundRows> {
     const checked = checkChange(change, definition, old)
-    const asked = { query: undefined, reader, lists: undefined, held }
+    const asked = { query: undefined, reader, held }
     return this.#carryOut(asked, checked.node, new QueryCursor(), (run) => findRows(run, checked))
   }
 
-  #check({ query, reader, lists }: Asked): TypedNode {
+  #check({ query, reader, lists, tables }: Asked): TypedNode {
     const schemaOf = (relation: string) => {
+      const table = tables?.get(relation)
+      if (table !== undefined) return table.definition.columns
       reader.authorise?.(relation)
       return this.#host.columnsOf(relation)
     }
@@ -274,17 +289,22 @@ export class Queries {
 
   #withRun<T>(
     node: TypedNode,
-    { reader, isTimed, maySee, held, refuse }: Asked & { readonly refuse: () => void },
+    asked: Asked & { readonly refuse: () => void },
     share: QueryShare,
     task: Task<T>,
   ): Promise<T> {
-    const withRelations = async (relations: ReadonlyMap<string, DeviceRelation>) => {
+    const { reader, isTimed, maySee, tables, held, refuse } = asked
+    const withRelations = async (stored: ReadonlyMap<string, DeviceRelation>) => {
       const device = await this.#host.device()
       const kernels = await queryKernelsOf(device)
+      const own = await DeviceTables.create(device, tables?.values() ?? [])
+      share.tableBytes = own.bytes
       const lane = device.turns.lane({ refuse, onSlice: () => this.#slices++ })
       const scratch = device.scratch((bytes) => this.#memory.admit(share, bytes), lane)
       share.scratch = scratch
       try {
+        if (own.bytes > 0) this.#memory.admit(share, 0)
+        const relations = new Map([...stored, ...own.relations])
         const work = new DeviceWork(device, kernels, scratch)
         const waitingBytes = this.#memory.limits.each * WAITING_PART
         const run = new QueryRun(work, relations, { refuse, waitingBytes, isTimed, maySee })
@@ -295,9 +315,11 @@ export class Queries {
         // Its relations may change from now on.
         lane.stop()
         scratch.end()
+        own.destroy()
+        share.tableBytes = 0
       }
     }
-    const names = relationsOf(node)
+    const names = storedOf(node, asked)
     if (held !== undefined) return withRelations(new Map(names.map((name) => [name, held])))
     return this.#host.useRelations(names, withRelations, reader)
   }
@@ -311,6 +333,20 @@ export class Queries {
       `no result ${number} is open; it was read to its end, ended, or never begun`,
     )
   }
+}
+
+/** @throws WarpdexError `BAD_REQUEST`, `TOO_LARGE` */
+function checkedTables(tables: readonly QueryTable[] = []): ReadonlyMap<string, CheckedTable> {
+  const checked = tables.map((table): [string, CheckedTable] => {
+    const { definition } = table
+    return [definition.name, { definition, batches: batchesOf(table) }]
+  })
+  return new Map(checked)
+}
+
+/** Names of the relations that a query reads, without the tables that came with it. */
+function storedOf(node: TypedNode, { tables }: Pick<Asked, 'tables'>): readonly string[] {
+  return relationsOf(node).filter((name) => tables?.has(name) !== true)
 }
 
 /** Whether rows are selected, and one of the relations has many. */

@@ -90,11 +90,12 @@ export class QueryMemory {
   }
 
   /**
-   * Refuses a buffer with which a query would hold so many bytes.
+   * Refuses a buffer with which a query would hold so many bytes beside its tables.
    * @throws WarpdexError `TOO_LARGE`, `QueriesFull`
    */
-  admit(share: QueryShare, bytes: number): void {
+  admit(share: QueryShare, ofOthers: number): void {
     const { each, all } = this.limits
+    const bytes = share.tableBytes + ofOthers
     if (bytes > each) {
       throw new WarpdexError(
         'TOO_LARGE',
@@ -154,7 +155,9 @@ export class QueryShare {
   /** When it has waited for room for long enough, by `performance.now()`. */
   until: number | undefined
   isOver = false
-  /** Where it takes memory. */
+  /** Bytes of device memory of the tables that came with it. */
+  tableBytes = 0
+  /** Where it takes the rest of its memory. */
   scratch: { readonly heldBytes: number } | undefined
 
   constructor(number: number, result: QueryResultState) {
@@ -163,7 +166,7 @@ export class QueryShare {
   }
 
   get bytes(): number {
-    return (this.scratch?.heldBytes ?? 0) + this.result.bytes
+    return this.tableBytes + (this.scratch?.heldBytes ?? 0) + this.result.bytes
   }
 
   /** The query is over; what waits of its result still counts. */

@@ -11,12 +11,13 @@ import { type ControlHandlers, type RequestContext, writeIdOf } from './context.
 export const QUERY_HANDLERS: ControlHandlers<'query' | 'queryNext' | 'queryEnd' | 'changeRows'> = {
   query: async (engine, request, context) => {
     const { queries } = engine
-    const { keep } = request
+    const { keep, tables } = request
     const reader = readerOf(context)
     const { query, lists, explain } = await plannedOf(engine, request, context)
-    if (explain) return { fields: { explanation: await queries.explain(query, reader, lists) } }
-    if (keep !== undefined) return { fields: { kept: await queries.keep(query, keep, reader, lists) } }
-    const { batch: rows, cursor } = await queries.start(query, reader, lists)
+    if (explain) return { fields: { explanation: await queries.explain(query, reader, lists, tables) } }
+    if (keep !== undefined)
+      return { fields: { kept: await queries.keep(query, keep, reader, lists, tables) } }
+    const { batch: rows, cursor } = await queries.start(query, reader, lists, tables)
     const { batch, data } = encodeBatch(rows)
     return { fields: { batch, cursor }, sections: { data: { type: 'bytes', bytes: data } } }
   },
@@ -42,10 +43,10 @@ async function plannedOf(
   request: ControlRequest<'query'>,
   { grant: { rights } }: RequestContext,
 ): Promise<Pick<ControlRequest<'query'>, 'query' | 'lists' | 'explain'>> {
-  const { sql, query, explain } = request
+  const { sql, query, explain, tables } = request
   if (sql === undefined) return request
   if (query !== undefined) throw badRequest('query takes a tree or "sql", not both')
-  const planned = await engine.planSql(sql, (relation) => rights.may('read', relation))
+  const planned = await engine.planSql(sql, (relation) => rights.may('read', relation), tables)
   return { ...planned, explain: explain || planned.explain }
 }
 

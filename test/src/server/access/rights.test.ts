@@ -131,6 +131,7 @@ t.test('every operation on an index needs one right, and a missing one is named'
     query: {},
     sql: undefined,
     lists: [],
+    tables: [],
     explain: false,
     keep: { name: 'a', seconds: 1 },
   } as const
