@@ -103,6 +103,8 @@ const PARSERS = {
   cluster: () => ({}),
   // What the server has of the log of its replica set, once that is as much as is asked for, or some time has passed.
   position: (r) => ({ atLeast: r.optionalWhole('atLeast') }),
+  // The owner of a replica set leaves it to the node at an address; without one, the server leaves what it owns to any.
+  handOver: (r) => ({ to: r.optionalText('to') }),
   // With `again` costs are measured anew, which takes seconds.
   calibrate: (r) => ({ again: r.flag('again') }),
   // The tree is checked when it is carried out: it depends on the relations. Lists are its constants that came as columns. Instead of a tree a statement in SQL.

@@ -31,6 +31,8 @@ export interface ReplicaFigures {
   readonly owner?: string | undefined
   /** Position in the log up to which the node has everything. */
   readonly position: number
+  /** How many positions of the log the node lacks that the replica set is about to be left to; absent where it is not. */
+  readonly successorLacks?: number | undefined
 }
 
 /** What a node has of the log of its replica set. */

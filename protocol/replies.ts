@@ -84,6 +84,8 @@ export interface ReplyFields {
   }
   readonly cluster: ClusterFigures
   readonly position: NodePosition
+  /** Address of the owner by now, where one is known. */
+  readonly handOver: { readonly owner?: string | undefined }
   readonly open: OpenedIndex
   readonly createIndex: { readonly definition: IndexDefinition; readonly created: boolean }
   readonly dropIndex: { readonly dropped: boolean }

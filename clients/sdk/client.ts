@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { badRequest, WarpdexError } from '../../protocol/errors.js'
+import { badRequest, type WarpdexError } from '../../protocol/errors.js'
 import type { Sections } from '../../protocol/frame.js'
 import type { QueryExplanation } from '../../protocol/query/explanation.js'
 import { packQuery } from '../../protocol/query/pack-query.js'
@@ -283,6 +283,20 @@ export class Client {
     return this.#position('reached', options, Object(at).positions)
   }
 
+  /**
+   * Has the owner of a replica set, which the client is connected to, leave it to another node, once that has what the log has: writes wait
+   * for a moment only. `stats` says how much it lacks.
+   *
+   * @param to address of that node; without it the server leaves what it owns to any
+   * @returns address of the owner then, if one is known
+   * @throws WarpdexError `BAD_REQUEST` where no such node can take it; `UNAUTHORISED` without the right `snapshot` on all indexes
+   */
+  async handOver(to?: string, options: CallOptions = {}): Promise<string | undefined> {
+    if (to !== undefined) checkName(to, 'handOver', 'a node')
+    checkOptions(options, CALL_OPTIONS, 'handOver')
+    return (await this.#request('handOver', { to }, options)).owner
+  }
+
   async #position(
     what: 'position' | 'reached',
     options: CallOptions,
@@ -492,8 +506,7 @@ export class Client {
   async #explained(question: Question, { tables, ...options }: QueryOptions): Promise<QueryExplanation> {
     const { fields, sections } = withTables(question, tables)()
     const { explanation } = await this.#request('query', { ...fields, explain: true }, options, sections)
-    if (explanation === undefined) throw new WarpdexError('INTERNAL', 'the server did not explain the query')
-    return explanation
+    return explanation!
   }
 
   /**

@@ -1,5 +1,5 @@
 import { type DataOp, isWait } from '../../protocol/data-request.js'
-import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
+import { toWarpdexError, type WarpdexError } from '../../protocol/errors.js'
 import { encodeFrame, type Sections } from '../../protocol/frame.js'
 import type { ControlOp, Op } from '../../protocol/messages.js'
 import type { OpenedIndex, ReplyFields } from '../../protocol/replies.js'
@@ -130,8 +130,8 @@ export class NodeConnection implements Connection {
   }
 
   get server(): ReplyFields['hello'] {
-    if (this.#server === undefined) throw new WarpdexError('CONNECTION_LOST', 'the server has not said hello')
-    return this.#server
+    // The first link is open before anybody has the connection.
+    return this.#server!
   }
 
   newWriteId(): number {
@@ -329,8 +329,8 @@ export class NodeConnection implements Connection {
     this.#url = url
     this.#owner = undefined
     const { reads, set } = this.#options
-    const aims = [...(reads === 'any' ? ['reads=any'] : []), ...(set === undefined ? [] : [`set=${set}`])]
-    return aims.reduce((address, aim) => `${address}${address.includes('?') ? '&' : '?'}${aim}`, url)
+    const aims = [reads === 'any' && 'reads=any', set !== undefined && `set=${set}`].filter(Boolean).join('&')
+    return aims === '' ? url : `${url}${url.includes('?') ? '&' : '?'}${aims}`
   }
 
   /** Whether another node may be the owner by now. */

@@ -3,6 +3,7 @@ import { badRequest } from '../../protocol/errors.js'
 import type { ClusterFigures } from '../../protocol/replica.js'
 import type { Config } from '../config/settings.js'
 import type { Engine } from '../engine/engine.js'
+import { handOver } from './hand-over.js'
 import { JetStreamLog } from './jetstream-log.js'
 import { JointBatches } from './joint-batches.js'
 import { Lease } from './lease.js'
@@ -76,7 +77,7 @@ export class ClusterMember {
   /** The cluster as it is known here. */
   get figures(): ClusterFigures {
     const { cluster: name, replicaSets: sets } = this.#config
-    const nodes = this.#members.nodes.map(({ sets: _sets, ...node }) => node)
+    const nodes = this.#members.nodes.map(({ sets: _sets, at: _at, ...node }) => node)
     const bySet = nodes.sort((one, other) => one.set - other.set)
     return { name, set: this.#set ?? 0, sets, nodes: bySet }
   }
@@ -101,7 +102,9 @@ export class ClusterMember {
       await ownership.close()
       throw error
     }
+    const parts = { members: this.#members, node: this.#node, set: this.#set, url: this.#url }
     engine.replica.cluster = () => this.figures
+    engine.replica.handOver = (to, watcher) => handOver(parts, to, watcher)
     const batches = new JointBatches(set, this.#set, log)
     this.#batches = batches
     engine.replica.joint = (batch, watcher, write) => batches.make(batch, watcher, write)

@@ -17,8 +17,8 @@ const REST_MS = 5000
 const KEY = 'owner'
 
 interface Holder {
-  /** Of the process, not of the node: what a process before it held is not this one's. */
-  readonly id: string
+  /** Of the process, not of the node: what a process before it held is not this one's. Absent where it is left to the node, which has not taken it. */
+  readonly id?: string
   readonly url: string
 }
 
@@ -39,11 +39,15 @@ export class Lease implements Ownership {
   #until = Number.NEGATIVE_INFINITY
   /** Until when it is left to others, likewise. */
   #restsUntil = Number.NEGATIVE_INFINITY
+  /** To which of them first, by its address. */
+  #successor: string | undefined
   /** What was written last that is not its own, be it a deletion, and since when that is known. */
   #seen: { readonly revision: number; readonly since: number } | undefined
   #holder: Holder | undefined
   #expiry: NodeJS.Timeout | undefined
   #waiting: { readonly isHeld: boolean; readonly resolve: () => void }[] = []
+  /** Has it look at once. */
+  #wake: () => void = () => {}
 
   /**
    * Takes the lease whenever it is free, until it is closed.
@@ -77,13 +81,16 @@ export class Lease implements Ownership {
     return this.#comes(false)
   }
 
-  rest(): void {
+  rest(successor?: string): void {
     this.#restsUntil = performance.now() + REST_MS
+    this.#successor = successor
     this.#lose()
+    this.#wake()
   }
 
   async close(): Promise<void> {
     this.#closing.abort()
+    this.#wake()
     await this.#running
     await this.#giveUp()
   }
@@ -91,9 +98,17 @@ export class Lease implements Ownership {
   async #giveUp(): Promise<void> {
     this.#lose()
     const previousSeq = this.#revision
+    const url = this.#successor
     this.#revision = undefined
+    this.#successor = undefined
+    if (previousSeq === undefined) return
+    // For all others this is a lease that nobody renews.
+    const left =
+      url === undefined
+        ? this.#bucket.delete(KEY, { previousSeq })
+        : this.#bucket.put(KEY, JSON.stringify({ url } satisfies Holder), { previousSeq })
     // Where this fails, or an answer is missing, it ends by itself.
-    if (previousSeq !== undefined) await this.#bucket.delete(KEY, { previousSeq }).catch(() => {})
+    await left.catch(() => {})
   }
 
   #comes(isHeld: boolean): Promise<void> {
@@ -106,11 +121,13 @@ export class Lease implements Ownership {
   async #run(): Promise<void> {
     const { signal } = this.#closing
     while (!signal.aborted) {
+      const woken = new AbortController()
+      this.#wake = () => woken.abort()
       await this.#turn().catch(() => {
         this.#revision = undefined
       })
       const rest = this.#revision === undefined ? LOOK_MS : RENEWAL_MS
-      await pause(rest, undefined, { signal }).catch(() => {})
+      await pause(rest, undefined, woken).catch(() => {})
     }
   }
 
@@ -123,7 +140,8 @@ export class Lease implements Ownership {
     const { revision } = entry
     const holder = entry.operation === 'PUT' ? entry.json<Holder>() : undefined
     // What was not answered was done.
-    if (holder?.id === this.#own.id) return this.#write(revision)
+    const { id, url } = this.#own
+    if (holder?.url === url && (holder.id ?? id) === id) return this.#write(revision)
     this.#lose()
     const now = performance.now()
     if (this.#seen?.revision !== revision) this.#seen = { revision, since: now }

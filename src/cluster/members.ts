@@ -20,8 +20,13 @@ export interface Announcement extends ClusterNode {
 
 interface Seen {
   readonly node: Announcement & { readonly id: string }
-  /** By `performance.now()`. */
-  readonly since: number
+  /** When it was heard, by `performance.now()`. */
+  readonly at: number
+}
+
+/** A node, and when it announced itself last, by `performance.now()`. */
+export interface Member extends Announcement {
+  readonly at: number
 }
 
 /**
@@ -42,10 +47,10 @@ export class Members {
     this.#following = this.#follow()
   }
 
-  get nodes(): readonly Announcement[] {
+  get nodes(): readonly Member[] {
     const since = performance.now() - MEMBER_MS
-    const seen = [...this.#seen.values()].filter((one) => one.since >= since)
-    return seen.map(({ node: { id: _id, ...node } }) => node)
+    const seen = [...this.#seen.values()].filter(({ at }) => at >= since)
+    return seen.map(({ node: { id: _id, ...node }, at }) => ({ ...node, at }))
   }
 
   /**
@@ -123,7 +128,7 @@ export class Members {
         try {
           for await (const entry of entries) {
             if (entry.operation === 'PUT')
-              this.#seen.set(entry.key, { node: entry.json(), since: performance.now() })
+              this.#seen.set(entry.key, { node: entry.json(), at: performance.now() })
             else this.#seen.delete(entry.key)
           }
         } finally {

@@ -28,6 +28,7 @@ const CHANGES: ReadonlySet<string> = new Set<string>([
   'append',
   'changeRows',
   'batch',
+  'handOver',
 ])
 
 /** What a connection is for, as the address says by which it came. */
@@ -82,7 +83,9 @@ export class ReplicaGate {
   ): Promise<T> {
     const { op } = request
     const isChange = CHANGES.has(op)
-    if (OWN.has(op)) return answer()
+    // Whoever names no other node means what this one owns.
+    const isOwn = OWN.has(op) || (request.op === 'handOver' && request.to === undefined)
+    if (isOwn) return answer()
     this.#requireSet(set, connection)
     if (readsAny && !isChange) return answer()
     if (request.op === 'createIndex' && request.ttl !== undefined)

@@ -21,8 +21,8 @@ export interface Ownership {
   gained(): Promise<void>
   /** Resolves when it is not, or may not be, any more. */
   lost(): Promise<void>
-  /** Leaves it to another node, if there is one, for a while. */
-  rest(): void
+  /** Leaves it to another node, if there is one, for a while. @param successor address of the one that takes it at once */
+  rest(successor?: string): void
   /** Gives it up. */
   close(): Promise<void>
 }
@@ -57,6 +57,10 @@ export class ReplicaNode {
   readonly #freshness: Freshness
   /** Told when what it owned is lost, and before what it has begun to write is settled. */
   onLost: () => void = () => {}
+  /** How many positions of the log a node lacks that the replica set is about to be left to; undefined where it is not. */
+  successorLacks: number | undefined
+  /** Address of the node that what this one owns is left to; undefined where it is not. */
+  #successor: string | undefined
   #role: ReplicaRole = 'following'
   /** Position of the last entry of which everything is made. */
   #position: number
@@ -66,8 +70,8 @@ export class ReplicaNode {
     this.#options = options
     this.#position = positionOf(options.engine)
     options.engine.replica.figures = () => {
-      const { role, owner, position } = this
-      return { name: options.name, role, owner, position }
+      const { role, owner, position, successorLacks } = this
+      return { name: options.name, role, owner, position, successorLacks }
     }
     options.engine.replica.reached = (position, watcher) => this.#reached(position, watcher)
     this.#freshness = new Freshness({
@@ -126,6 +130,19 @@ export class ReplicaNode {
   /** Whether it would soon have read the log to its end. */
   get isFresh(): boolean {
     return (this.#freshness.behind ?? Number.POSITIVE_INFINITY) <= FRESH_MS
+  }
+
+  /**
+   * Finishes what is being written, and leaves the replica set that it owns to another node. Resolves when a node has taken it, or some time
+   * has passed.
+   * @param url address of the other node
+   */
+  async leaveTo(url: string, watcher: Watcher): Promise<void> {
+    this.#successor = url
+    this.#writer?.failed(new WarpdexError('NOT_OWNER', `the replica set is left to ${url}`))
+    await this.#options.ownership.lost()
+    // A new owner begins by an entry of its own.
+    await this.#waits.wait(this.#position + 1, watcher)
   }
 
   /** Resolves when no snapshot is being taken. */
@@ -236,6 +253,8 @@ export class ReplicaNode {
     this.onLost()
     await engine.replica.stopSharing()
     this.#position = positionOf(engine)
+    if (this.#successor !== undefined) ownership.rest(this.#successor)
+    this.#successor = undefined
     if (reason.code !== 'NOT_OWNER' && reason.code !== 'SHUTTING_DOWN')
       this.#options.onWarning(`writes are given up to another node: ${reason.message}`)
   }

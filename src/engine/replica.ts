@@ -48,6 +48,8 @@ export class Replica {
   reached: ((position: number, watcher: Watcher) => Promise<NodePosition>) | undefined
   /** The cluster of its node, as it is known there. */
   cluster: (() => ClusterFigures) | undefined
+  /** Leaves what its node owns to another one, by its address, or to any. @returns address of the owner then, if one is known */
+  handOver: ((to: string | undefined, watcher: Watcher) => Promise<string | undefined>) | undefined
   /** Makes a part of a batch when the nodes of other replica sets make theirs. */
   joint: (<T>(joint: JointBatch, watcher: Watcher, write: WritePart<T>) => Promise<T>) | undefined
 

@@ -51,6 +51,7 @@ const controlRequests: Record<string, GoldenMessage> = {
   }),
   cluster: control({ id: 5, op: 'cluster' }),
   position: control({ id: 20, op: 'position', atLeast: 12 }),
+  handOver: control({ id: 21, op: 'handOver', to: 'ws://b:7070' }),
   open: control({ id: 1, op: 'open', index: 'cities' }),
   createIndex: control({ id: 127, ...CREATE }),
   'createIndex with everything': control({
@@ -268,6 +269,7 @@ const replies: Record<string, GoldenMessage> = {
     ],
   }),
   position: control({ id: 20, ok: true, position: 12, role: 'following', behind: 180 }),
+  handOver: control({ id: 21, ok: true, owner: 'ws://b:7070' }),
   open: control({ id: 1, ok: true, ...DEFINITION, handle: 3, generation: 1 }),
   createIndex: control({ id: 127, ok: true, definition: DEFINITION, created: true }),
   'an error': control({

@@ -29,6 +29,7 @@ t.test('every operation in its shortest form, with its defaults', async (t) => {
   t.match(parse({ op: 'slowRequests' }), { after: 0 })
   t.match(parse({ op: 'cluster' }), { op: 'cluster' })
   t.match(parse({ op: 'position' }), { atLeast: undefined })
+  t.match(parse({ op: 'handOver' }), { to: undefined })
   t.match(parse({ op: 'calibrate' }), { again: false })
   t.match(parse({ op: 'cancel', target: 4 }), { target: 4 })
   t.match(parse({ op: 'createRelation', relation: 'r', columns: [{ name: 'c', type: 'u32' }] }), {
@@ -58,7 +59,7 @@ t.test('every operation in its shortest form, with its defaults', async (t) => {
   const joint = { id: 'x', sets: [0, 2] }
   t.match(parse({ op: 'batch', joint }), { joint })
   t.match(parse({ op: 'changeRows', relation: 'r', where: {} }), { set: undefined, lists: { length: 0 } })
-  t.equal(CONTROL_OPS.length, 28)
+  t.equal(CONTROL_OPS.length, 29)
 })
 
 t.test('a layout is read in its one form', async (t) => {

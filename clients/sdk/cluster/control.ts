@@ -9,7 +9,13 @@ import { ifKnown, isAwaited, renameIndexes, type Send } from './rename-indexes.j
 /** What is told of an index that is not there, or not to be seen. */
 const UNSEEN: readonly string[] = ['UNKNOWN_INDEX', 'UNAUTHORISED']
 /** What is about one node. */
-const OF_A_NODE: ReadonlySet<ControlOp> = new Set(['backup', 'slowRequests', 'calibrate', 'position'])
+const OF_A_NODE: ReadonlySet<ControlOp> = new Set([
+  'backup',
+  'slowRequests',
+  'calibrate',
+  'position',
+  'handOver',
+])
 
 /**
  * Carries out a control request in a cluster. Replica set 0 has the definitions of all indexes, and the relations; what changes an index there is

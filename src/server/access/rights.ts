@@ -70,11 +70,12 @@ const NEEDED: { readonly [O in ControlOp]?: Right } = {
   stats: 'stats',
   snapshot: 'snapshot',
   backup: 'backup',
+  handOver: 'snapshot',
   slowRequests: 'stats',
 }
 
-/** A backup has all indexes, a calibration keeps the device from all of them, and slow requests may be on any. */
-const CONCERN_ALL: ReadonlySet<ControlOp> = new Set(['backup', 'calibrate', 'slowRequests'])
+/** A backup has all indexes, a calibration keeps the device from all of them, another owner has all of them, and slow requests may be on any. */
+const CONCERN_ALL: ReadonlySet<ControlOp> = new Set(['backup', 'calibrate', 'handOver', 'slowRequests'])
 
 /**
  * Refuses a request that needs a right which its asker has not. Whether the index exists does not matter, so that the answer does

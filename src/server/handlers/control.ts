@@ -33,6 +33,10 @@ const HANDLERS: ControlHandlers<EngineOp> = {
     if (call.cancelled) throw new WarpdexError('CANCELLED', 'nobody waits for the position any more')
     return { fields }
   },
+  handOver: async ({ replica }, { to }, { call }) => {
+    if (replica.handOver === undefined) throw badRequest('the server is of no cluster')
+    return { fields: { owner: await replica.handOver(to, call) } }
+  },
   open: async (engine, { index }) => ({ fields: await engine.openedByName(index) }),
   createIndex: async (engine, { id: _id, op: _op, index: name, ifNotExists, ...layout }) => {
     const definition = { name, ...layout }

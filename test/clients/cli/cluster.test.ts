@@ -57,6 +57,14 @@ test('a cluster on one machine starts nodes again that end, and goes on with its
     /^node +replica set +role +owner +position +behind\n(ws:\S+ +dev-0 +(owner|following) +ws:\S+ +\d+ +\d+\n){2}$/,
   )
 
+  const [{ owner }] = JSON.parse((await client(['cluster', 'status', '--json'])).out)
+  const other = first.urls.split(',').find((url) => url !== owner)!
+  const owns = (url: string) => ({ code: 0, out: `${url} owns replica set 0\n` })
+  t.match(await client(['cluster', 'move', '0', '--to', other]), owns(other))
+  t.match(await client(['cluster', 'move', '0', '--to', other]), owns(other), 'it does so already')
+  const drained = { code: 0, out: `${owner} owns the replica set; ${other} can be stopped\n` }
+  for (const _again of [1, 2]) t.match(await client(['cluster', 'drain', other]), drained)
+
   process.kill(
     Number.parseInt(readFileSync(join(directory, 'node-1', 'warpdex.lock'), 'utf8'), 10),
     'SIGKILL',
@@ -107,12 +115,22 @@ t.test('what is wrong with a cluster is said', async (t) => {
     code: 1,
     out: /no answer\nno connection to ws:/,
   })
+  t.match(await cli(['cluster', 'move', 'one', '--to', 'ws://b']), { code: 2, err: /"one" is no number/ })
   t.match(await cli(['cluster']), { code: 2 })
 })
 
 test('commands work on a cluster as on one server', async (t) => {
   const nodes = await startNodes(t, 3, 3)
   const cli = cliOf({ WARPDEX_URL: nodes.map(({ url }) => url).join() })
+  t.match(await cli(['cluster', 'drain', nodes[0]!.url]), {
+    code: 2,
+    err: /no other node can take replica set \d: at the moment it has no other node/,
+  })
+  t.match(await cli(['cluster', 'move', '0', '--to', 'ws://b']), { code: 2, err: /ws:\/\/b cannot take/ })
+  t.match(await cli(['cluster', 'move', '3', '--to', 'ws://b']), {
+    code: 2,
+    err: /there is no replica set 3/,
+  })
   const create = ['create', 'towns', '--key', 'i32', '--payload', 'text', '--split-at', '-5', '10']
   t.match(await cli(create), { code: 0, out: 'created\n' })
   t.match(await cli(['list']), { out: /towns +i32 +text +.*on replica sets \d, \d, \d/ })

@@ -204,6 +204,7 @@ t.test(
 
     await refused(cluster.write([spread.batch().put(1, 1), spread.batch().put(2, 1)]), /different indexes/)
     await refused(cluster.backUp(), /of one node of the cluster/)
+    await refused(cluster.handOver(), /of one node of the cluster/)
 
     // A snapshot shows one moment of each replica set.
     await spread.putMany([5, 15, 25], [1, 2, 3])

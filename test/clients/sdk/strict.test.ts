@@ -48,6 +48,7 @@ function methodsOf(client: Client): Readonly<Record<string, readonly [object, Ro
         snapshot: (options) => client.snapshot(options),
         takeSnapshot: (options) => client.takeSnapshot('numbers', options),
         backUp: (options) => client.backUp('monday', options),
+        handOver: (options) => client.handOver('ws://b:7070', options),
         calibration: (options) => client.calibration(options),
         slowRequests: (options) => client.slowRequests(options),
         position: (options) => client.position(options),
@@ -252,6 +253,10 @@ t.test('beginners are told what is right', async (t) => {
     [() => client.dropIndex(loosely(undefined)), /takes the name of an index/],
     [() => client.renameIndex('numbers', loosely(undefined)), /takes the name of an index/],
     [() => client.swapIndexes('numbers', loosely({})), /takes the name of an index/],
+    [
+      () => client.handOver(loosely({ to: 'ws://b:7070' })),
+      /handOver takes the name of a node.*not an Object/,
+    ],
     [() => client.takeSnapshot(loosely({ deadline: 5 })), /takes the name of an index.*not an Object/],
 
     [

@@ -43,5 +43,12 @@ t.test("a lease is one node's, is left to others, and ends with its node", { ski
   await second.lost()
   await Promise.race([third.gained(), fourth.gained()])
   t.ok(fourth.isHeld && !third.isHeld, 'one that lags comes last')
+
+  const { lease: fifth } = await node('ws://fifth')
+  fourth.rest('ws://third')
+  await Promise.race([third.gained(), fifth.gained()])
+  t.ok(third.isHeld, 'the one that it is left to, though it lags')
+  third.rest('ws://gone')
+  await fifth.gained()
   t.equal(most, 1, 'never two at a time')
 })

@@ -17,6 +17,8 @@ t.test('the owner answers, others refuse but for what is their own', async (t) =
   await t.rejects(run(DROP, 2, true), refusal, 'a change, whatever is read')
   t.equal(await run(LIST, 3, true), 'answered')
   t.equal(await run(STATS, 1), 'answered')
+  t.equal(await run({ id: 4, op: 'handOver', to: undefined }, 1), 'answered', 'of what this node owns')
+  await t.rejects(run({ id: 5, op: 'handOver', to: 'ws://other' }, 5, true), refusal)
 
   // Else what came behind would take effect before what was refused.
   node.isOwner = true

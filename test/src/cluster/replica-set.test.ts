@@ -21,8 +21,21 @@ test('clients of a replica set find its owner, also when it is another one', asy
   await prices.insertMany(Uint32Array.of(1, 2), Uint32Array.of(10, 20))
   const ownerOf = async () =>
     (await client.stats()).server.replica as { owner: string; role: string; position: number }
-  const { owner } = await ownerOf()
-  t.ok(urls.includes(owner))
+  const { owner: first } = await ownerOf()
+  t.ok(urls.includes(first))
+
+  // Another one takes it over while clients write.
+  const owner = urls.find((url) => url !== first)!
+  const written = Promise.all(Array.from({ length: 20 }, (_, i) => prices.insert(200 + i, i)))
+  const admin = await connect(urls)
+  t.teardown(() => admin.close())
+  t.equal(await admin.handOver(owner), owner)
+  await written
+  t.same([await prices.get(219), (await ownerOf()).owner], [19, owner])
+  await t.rejects(admin.handOver('ws://elsewhere'), {
+    code: 'BAD_REQUEST',
+    message: /elsewhere cannot take replica set 0: at the moment its other nodes are ws:\S+ and ws:/,
+  })
 
   // From then on whoever stays has what was written, and takes writes.
   const others = nodes.filter(({ url }) => url !== owner)

@@ -73,6 +73,7 @@ t.test('every operation on an index needs one right, and a missing one is named'
     swapIndexes: 'drop',
     snapshot: 'snapshot',
     backup: 'backup',
+    handOver: 'snapshot',
     slowRequests: 'any',
     // A new one needs the right to snapshots of all indexes.
     calibrate: 'any',
@@ -155,6 +156,9 @@ t.test('requests about all indexes', async (t) => {
   t.throws(() => authorise({ rights: new Rights([{ index: 'a', allow: ['backup'] }]), who: 'x' }, backup), {
     code: 'UNAUTHORISED',
     message: /x lacks the right "backup" on all indexes/,
+  })
+  t.throws(() => authorise({ rights: one, who: 'x' }, { id: 1, op: 'handOver', to: undefined }), {
+    message: /x lacks the right "snapshot" on all indexes/,
   })
   const slow = { id: 1, op: 'slowRequests', after: 0 } as const
   authorise({ rights: new Rights([{ index: '*', allow: ['stats'] }]), who: 'x' }, slow)
