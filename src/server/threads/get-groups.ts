@@ -60,13 +60,15 @@ export class GetGroups {
     const wanted = gets.filter(({ givenUp }) => !givenUp)
     const [first] = wanted
     if (first === undefined) return gets.map(cancelled)
-    if (wanted.length === 1) return gets.map((get) => (get === first ? this.#send(first) : cancelled()))
+    const isLone = wanted.length === 1
     try {
-      const parts = cutReply(await this.#send(joined(first, wanted)), wanted)
-      return gets.map((get) => parts[wanted.indexOf(get)] ?? cancelled())
+      // A lone one is waited for as well: those that come meanwhile are the next group.
+      const reply = await this.#send(isLone ? first : joined(first, wanted))
+      const replies = isLone ? [reply] : cutReply(reply, wanted)
+      return gets.map((get) => replies[wanted.indexOf(get)] ?? cancelled())
     } catch (error) {
       // Together their payloads may be more than one reply holds.
-      if (!(error instanceof WarpdexError) || error.code !== 'TOO_LARGE') throw error
+      if (isLone || !(error instanceof WarpdexError) || error.code !== 'TOO_LARGE') throw error
       return gets.map((get) => this.#send(get))
     }
   }

@@ -76,6 +76,30 @@ t.test('small gets of several connections go together, and are cancelled once al
   t.strictSame(sent[1], { kind: 'cancel', number: call.number })
 })
 
+t.test('gets that come one by one while another is under way go together once it is answered', async (t) => {
+  const sent: ToEngine[] = []
+  const postMessage = (messages: readonly ToEngine[]) => void sent.push(...messages)
+  const backend = new RemoteBackend(new Mailbox<ToEngine>({ postMessage }, () => {}))
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  for (const connection of [1, 2, 3]) {
+    const frame = getFrame(Uint32Array.of(connection))
+    void backend.call(new Call(readRequest(frame), frame, connection, undefined))
+    await turn()
+  }
+  const [first, ...others] = sent
+  if (first?.kind !== 'call') throw new Error('the first one waits')
+  t.equal(others.length, 0)
+  const columns = {
+    found: wireColumn('u8', Uint8Array.of(1)),
+    payloads: wireColumn('bytes', new Uint8Array(4)),
+  }
+  backend.settle({ kind: 'reply', number: first.number, result: { columns }, lent: false })
+  await turn()
+  const [, second] = sent
+  if (sent.length !== 2 || second?.kind !== 'call') throw new Error('they did not go together')
+  t.match(readRequest(second.frame), { op: 'get', count: 16 }, 'each begins at a multiple of eight')
+})
+
 t.test('the frame of one get leaves the answers alone that share its memory', async (t) => {
   const sent: ToEngine[] = []
   const postMessage = (messages: readonly ToEngine[]) => void sent.push(...messages)
