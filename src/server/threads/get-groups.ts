@@ -13,7 +13,7 @@ import { CoalescerByKind, cutShared, paddedCount } from '../../engine/coalescer.
 import { Call, type Reply } from '../backend.js'
 
 /** Gets of more keys than this go by themselves: their own way to the engine costs little beside what they take there. */
-const SMALL_KEYS = 16_384
+const SMALL_KEYS = 32_768
 
 /** Keys of one group, after which no more join. */
 const GROUP_KEYS = 131_072
