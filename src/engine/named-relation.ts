@@ -18,22 +18,16 @@ import type { Cancellation, Reader, WriteId } from './index-requests.js'
 import { type Loaded, loadRelation, pagedRelation } from './loader.js'
 import { Index } from './named-index.js'
 import { allHeld, type LogFigures, NamedStructure } from './named-structure.js'
-import { PagedStructure, type PlaceStats } from './paged-structure.js'
+import type { PagedStructure, PlaceStats } from './paged-structure.js'
+import { RelationChanges } from './relation-changes.js'
 import { type CompactionTurn, Compactor } from './relation-compaction.js'
-import { fillIndex, type HeldIndex, prepareIndexes } from './relation-indexes.js'
+import { fillIndex } from './relation-indexes.js'
 import { type ReadRows, type RowsOfColumns, readColumns, readRows } from './relation-reader.js'
-import {
-  type PendingAppend,
-  prepareAppends,
-  type ReadyAppends,
-  RelationWriter,
-  weighAppend,
-} from './relation-writer.js'
+import { type PendingAppend, RelationWriter, weighAppend } from './relation-writer.js'
 import type { ReplicaTurn } from './replica.js'
 import { requireWanted } from './request-queue.js'
-import { type ChangedRows, changeRows, type FindRows } from './row-changes.js'
+import type { ChangedRows, FindRows } from './row-changes.js'
 import { SnapshotUpkeep } from './snapshot-upkeep.js'
-import { rememberedOutcome } from './write-identity.js'
 
 interface RelationParts {
   readonly stored: StoredDefinition
@@ -42,12 +36,6 @@ interface RelationParts {
 }
 
 type LoadedRelation = RelationParts & { readonly structure: PagedStructure<StoredRelation> }
-
-/** What appends change, until it is released. */
-interface HeldForAppends extends Pick<BatchTarget, 'structures' | 'settle' | 'remake' | 'release'> {
-  readonly indexes: readonly HeldIndex[]
-  prepare(batches: readonly RelationBatch[]): Promise<ReadyAppends>
-}
 
 /** A relation whose turn it is, until that is released. */
 export interface HeldRelation {
@@ -69,11 +57,18 @@ export class Relation extends NamedStructure<
   PendingAppend
 > {
   readonly #indexes = new Set<Index>()
-  #appends = 0
+  readonly #changes: RelationChanges
   readonly #compactor: Compactor
 
   constructor(definition: RelationDefinition, host: EngineHost) {
     super(definition, host, 'relation', { weigh: weighAppend })
+    this.#changes = new RelationChanges({
+      host,
+      definition,
+      indexes: () => this.indexes,
+      hold: (cancellation) => this.holdTurn('exclusive', cancellation),
+      recover: () => super.recover(),
+    })
     this.#compactor = new Compactor(host, definition.name, (kind) => this.#holdToCompact(kind))
   }
 
@@ -225,7 +220,7 @@ export class Relation extends NamedStructure<
 
   stats(): RelationFacts {
     const { structure } = this.live()
-    return { ...this.info(), ...structure.stats(), ...this.logFigures(), appends: this.#appends }
+    return { ...this.info(), ...structure.stats(), ...this.logFigures(), appends: this.#changes.appends }
   }
 
   protected override enterStore(make: Make<StoredDefinition>): Promise<unknown> {
@@ -257,15 +252,10 @@ export class Relation extends NamedStructure<
     const { id } = stored
     const upkeep = new SnapshotUpkeep(this.upkeepOptions(id))
     const writer = new RelationWriter(store, id, (bytes, appends, milliseconds) => {
-      this.#logged(upkeep, bytes, appends)
+      this.#changes.logged(upkeep, bytes, appends)
       meter?.logged(appends, bytes, milliseconds)
     })
     return { stored, writer, upkeep }
-  }
-
-  #logged(upkeep: SnapshotUpkeep, bytes: number, appends: number): void {
-    upkeep.logged(bytes)
-    this.#appends += appends
   }
 
   protected override async loadOn(
@@ -281,43 +271,8 @@ export class Relation extends NamedStructure<
     loaded: LoadedRelation,
     appends: readonly PendingAppend[],
   ): Promise<boolean> {
-    const { writer, upkeep } = loaded
-    const { structures, prepare, settle, remake, release } = await this.#holdIndexes(loaded)
-    try {
-      const sound = await PagedStructure.changeAll(structures, async () => {
-        const sound = await writer.run(prepare, appends)
-        if (sound) await settle()
-        return sound
-      })
-      if (!sound) await remake()
-      return true
-    } finally {
-      release()
-      upkeep.takeIfDue()
-    }
-  }
-
-  /** What appends change: it and the indexes over its columns, whose turns are taken in its own. */
-  async #holdIndexes({ structure }: LoadedRelation): Promise<HeldForAppends> {
-    const held = await allHeld(this.indexes.map((index) => index.holdAlone()))
-    const prepareHeld = (batches: readonly RelationBatch[], first: number) =>
-      prepareIndexes(held, this.definition, batches, first)
-    return {
-      indexes: held,
-      structures: [structure, ...held.map(({ structure }) => structure)],
-      prepare: (batches) => prepareAppends(structure, prepareHeld, batches),
-      settle: async () => {
-        for (const { structure, upkeep } of held) await upkeep.afterWrites(structure.current, false)
-      },
-      remake: async () => {
-        // Within the turns of the indexes: what was stored is acknowledged, and must be found by them from then on.
-        await super.recover()
-        for (const { remake } of held) await remake()
-      },
-      release: () => {
-        for (const { release } of held) release()
-      },
-    }
+    await this.#changes.append(loaded, loaded.writer, appends)
+    return true
   }
 
   /**
@@ -326,29 +281,10 @@ export class Relation extends NamedStructure<
    */
   async change(find: FindRows, id?: WriteId, cancellation?: Cancellation): Promise<ChangedRows> {
     this.refuse()
-    const own = await this.holdTurn('exclusive', cancellation)
     try {
-      const { stored, upkeep, structure } = own
-      const known = rememberedOutcome(this.host.store, stored.id, id, 'deleted')
-      if (known !== undefined) return { deleted: known.deleted ?? 0, appended: known.appended }
-      const { indexes, settle, remake, release } = await this.#holdIndexes(own)
-      try {
-        const { definition } = this
-        const logged = (bytes: number, milliseconds: number) => {
-          this.#logged(upkeep, bytes, 1)
-          this.host.meter?.logged(1, bytes, milliseconds)
-        }
-        const target = { id: stored.id, definition, structure, indexes, logged }
-        const { changed, isSound } = await changeRows(target, find, this.host.store, id)
-        await (isSound ? settle() : remake())
-        return changed
-      } finally {
-        release()
-      }
+      return await this.#changes.change(find, id, cancellation)
     } finally {
-      own.release()
-      own.upkeep.takeIfDue()
-      if (this.isLoaded) this.#compactor.runIfDue(own.structure.stats())
+      if (this.isLoaded) this.#compactor.runIfDue(this.live().structure.stats())
     }
   }
 
@@ -364,66 +300,19 @@ export class Relation extends NamedStructure<
   /** How a compaction takes its turn. */
   async #holdToCompact(kind: 'read' | 'exclusive'): Promise<CompactionTurn> {
     const turn = await this.holdTurn(kind)
-    const holdIndexes = () => this.#holdIndexes(turn)
+    const holdIndexes = () => this.#changes.holdIndexes(turn.structure)
     return { ...turn, id: turn.stored.id, definition: this.definition, holdIndexes }
   }
 
   /** Takes its turn and those of its indexes, with nothing beside them, for rows of a batch. Takes its place before it returns. */
   async holdForBatch(batch: RelationBatch): Promise<BatchTarget> {
     this.refuse()
-    const rows = settleBatch(batch, this.definition)
-    const own = await this.holdTurn('exclusive')
-    try {
-      const held = await this.#holdIndexes(own)
-      return {
-        ...held,
-        id: own.stored.id,
-        prepare: async () => {
-          const { places, apply, discard } = await held.prepare([rows])
-          return { record: { batch: rows }, appended: places[0], apply, discard }
-        },
-        logged: (bytes) => this.#logged(own.upkeep, bytes, 1),
-        release: () => {
-          held.release()
-          own.release()
-          own.upkeep.takeIfDue()
-        },
-      }
-    } catch (error) {
-      own.release()
-      throw error
-    }
+    return this.#changes.holdForBatch(settleBatch(batch, this.definition))
   }
 
   /** Takes its turn, with nothing beside it, for what another replica has written to it. Takes its place before it returns. */
-  async holdToFollow(): Promise<ReplicaTurn> {
-    const own = await this.holdTurn('exclusive')
-    return { id: own.stored.id, release: own.release, catchUp: (after) => this.#catchUp(own, after) }
-  }
-
-  /** Rows that were deleted or moved by another replica have it made anew, with its indexes. */
-  async #catchUp(own: LoadedRelation, after: number): Promise<void> {
-    const { structures, prepare, settle, remake, release } = await this.#holdIndexes(own)
-    const appendLogged = async () => {
-      for await (const { batch, removed, compacts, bytes } of this.host.store.log.readAppends(
-        own.stored.id,
-        after,
-      )) {
-        if (removed !== undefined || compacts === true) return false
-        const { apply } = await prepare([batch])
-        if (!apply()) return false
-        this.#logged(own.upkeep, bytes, 1)
-      }
-      await settle()
-      return true
-    }
-    try {
-      const isSound = await PagedStructure.changeAll(structures, appendLogged).catch(() => false)
-      if (!isSound) await remake()
-    } finally {
-      release()
-      own.upkeep.takeIfDue()
-    }
+  holdToFollow(): Promise<ReplicaTurn> {
+    return this.#changes.holdToFollow()
   }
 
   protected override async rebuildInTurn(): Promise<void> {
