@@ -68,6 +68,8 @@ export interface ScanOptions extends RangeOptions {
   /** What the result is to lack. */
   readonly withoutKeys?: boolean | undefined
   readonly withoutPayloads?: boolean | undefined
+  /** Whether payloads come with when they expire; of structures whose payloads do. */
+  readonly withExpireAt?: boolean | undefined
   /** Where the columns of the result may go; memory of their own without it. */
   readonly memory?: ResultMemory | undefined
 }
@@ -119,6 +121,8 @@ export interface ScanResult {
   /** Of no rows where they were to be left out, as the payloads are. */
   readonly keys: Column
   readonly payloads: Column
+  /** When each payload expires, u64, 0 for never, where the request asks for it. */
+  readonly expireAt?: Column | undefined
   /** One byte a range: 1 when the range was cut at the limit. */
   readonly more: Uint8Array
   /** One position a range, of its last entry; zeros, or of no bytes, for a range without entries. */

@@ -8,7 +8,7 @@ import type { IndexDefinition } from '../protocol/types.js'
 import { type BackupOptions, type WrittenBackup, writeBackup } from './backup/backup.js'
 import type { CopyOptions } from './backup/checked-copy.js'
 import { checkDataFile } from './check/checker.js'
-import { type Change, Committer, type Keyspace } from './disk/committer.js'
+import { type Change, Committer, type Keyspace, type StoreRole } from './disk/committer.js'
 import { holdsStore, makeDirectory, markAsStore, syncDirectory } from './disk/data-directory.js'
 import {
   Dictionary,
@@ -130,6 +130,7 @@ export class Store {
         await store.outcomes.forgetOld(committer)
         await store.snapshots.prepare((id) => store.#dictionary.hasGiven(id))
         store.#dictionary.open()
+        if (store.replica !== undefined) await store.stopSharing()
         return store
       } catch (error) {
         await root.close()
@@ -198,6 +199,11 @@ export class Store {
     return decodeRecord<ReplicaNote>(RecordKind.replica, REPLICA_KEY, value, 'the note of a replica').meta
   }
 
+  /** Its part in its replica set, where it is of one: it follows unless it shares what changes. */
+  get role(): StoreRole | undefined {
+    return this.#committer.role
+  }
+
   /**
    * Has everything that changes indexes and relations entered into the log of a replica set first, until `stopSharing`.
    * @param name of the replica set
@@ -221,6 +227,7 @@ export class Store {
   /** Forgets the replica set: from then on the store changes by itself. */
   async leaveReplicaSet(): Promise<void> {
     await this.#committer.commit([{ keyspace: this.#root, key: REPLICA_KEY }])
+    this.#committer.leave()
   }
 
   /** Refuses such changes. Resolves when none are under way. */

@@ -71,11 +71,12 @@ const FLAGS = {
   version: 1024,
   opensVersion: 2048,
   position: 16_384,
+  withExpireAt: 32_768,
 } as const
 /** The insert mode is a number in these bits. */
 const MODE_SHIFT = 8
 const MODE_MASK = 3 << MODE_SHIFT
-const KNOWN_FLAGS = 255 | FLAGS.version | FLAGS.opensVersion | FLAGS.position | MODE_MASK
+const KNOWN_FLAGS = Object.values(FLAGS).reduce((all, flag) => all | flag, MODE_MASK)
 
 /** By kind. */
 const COLUMN_NAMES: (ColumnName | undefined)[] = []
@@ -209,6 +210,7 @@ function readDataRequest(
     withSequences: (flags & FLAGS.withSequences) !== 0,
     withoutKeys: (flags & FLAGS.withoutKeys) !== 0,
     withoutPayloads: (flags & FLAGS.withoutPayloads) !== 0,
+    withExpireAt: (flags & FLAGS.withExpireAt) !== 0,
     opensVersion: (flags & FLAGS.opensVersion) !== 0,
     mode: modeOf(flags),
     traversal: traversalOf(frame),
@@ -275,6 +277,7 @@ function flagsOf(request: SentRequest): number {
     (request.withSequences ? FLAGS.withSequences : 0) |
     (request.withoutKeys ? FLAGS.withoutKeys : 0) |
     (request.withoutPayloads ? FLAGS.withoutPayloads : 0) |
+    (request.withExpireAt ? FLAGS.withExpireAt : 0) |
     (writeId === undefined ? 0 : FLAGS.writeId) |
     (version === undefined ? 0 : FLAGS.version) |
     (request.opensVersion ? FLAGS.opensVersion : 0) |

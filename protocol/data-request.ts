@@ -85,6 +85,8 @@ export interface DataOptions {
   /** What of its entries a scan leaves out. */
   readonly withoutKeys?: boolean | undefined
   readonly withoutPayloads?: boolean | undefined
+  /** Whether it says beside payloads when they expire. */
+  readonly withExpireAt?: boolean | undefined
   /** Whether a get says the sequence number of each payload, from which `getNext` goes on. */
   readonly withSequences?: boolean | undefined
   readonly mode?: InsertMode | undefined
@@ -150,6 +152,7 @@ export const OPERATIONS: { readonly [Op in DataOp]: Operation } = {
       'toExclusive',
       'withoutKeys',
       'withoutPayloads',
+      'withExpireAt',
       'version',
       'opensVersion',
     ],
@@ -213,21 +216,7 @@ export function checkOperation(request: DataRequest): void {
     if (isGiven && !takes.includes(option)) throw badRequest(`${op} takes no ${option}`)
   }
   if (request.position !== undefined && request.version !== undefined)
-    throw badRequest(`${op} begins at a position or at a version, not at both`)
+    throw badRequest(`${op} takes a position or a version, not both`)
 }
 
-const OPTIONS: readonly (keyof DataOptions)[] = [
-  'limit',
-  'reverse',
-  'fromExclusive',
-  'toExclusive',
-  'withoutKeys',
-  'withoutPayloads',
-  'withSequences',
-  'mode',
-  'traversal',
-  'writeId',
-  'version',
-  'opensVersion',
-  'position',
-]
+const OPTIONS = [...new Set(DATA_OPS.flatMap((op) => OPERATIONS[op].options))]

@@ -99,12 +99,8 @@ function requirePayloads(
 const ALL_ONES = 0xffffffff
 
 /** @throws WarpdexError `BAD_REQUEST`, also for an index that was not made for that */
-function requireExpiries({ bytes }: WireColumn, { name, ttl }: IndexDefinition, count: number): Expiries {
-  if (ttl === undefined) {
-    throw badRequest(
-      `entries of index "${name}" do not expire; create it with a ttl, 0 where only some entries expire`,
-    )
-  }
+function requireExpiries({ bytes }: WireColumn, definition: IndexDefinition, count: number): Expiries {
+  requireTtl(definition)
   if (bytes.byteLength !== 8)
     requireLength(bytes, 'expireAt', 8 * count, `${count} u64 times, or one for all`)
   const words = aligned(bytes, Uint32Array)
@@ -121,6 +117,13 @@ function requireExpiries({ bytes }: WireColumn, { name, ttl }: IndexDefinition, 
     if (time > 0 && time < first) first = time
   }
   return { times: bytes, first, byTtl }
+}
+
+function requireTtl({ name, ttl }: IndexDefinition): void {
+  if (ttl !== undefined) return
+  throw badRequest(
+    `entries of index "${name}" do not expire; create it with a ttl, 0 where only some entries expire`,
+  )
 }
 
 /** The keys of a request, as many as its head says. */
@@ -155,6 +158,7 @@ export function scanColumns(request: DataRequest, definition: IndexDefinition): 
   if (limit < 1 || limit > LIMITS.scanEntries) {
     throw badRequest(`scan takes a limit from 1 to ${LIMITS.scanEntries}, not ${limit}`)
   }
+  if (request.withExpireAt === true) requireTtl(definition)
   const columns = rangeColumns(request, definition)
   const { ranges } = columns
   if (ranges * limit > LIMITS.scanEntries) {

@@ -141,7 +141,7 @@ export class OrderedModel {
   scan(request: ScanRequest): FlatScan {
     const cut = Array.from({ length: request.ranges }, (_, range) => this.#scanRange(request, range))
     const entries = cut.flatMap(({ entries }) => entries)
-    const { withoutKeys, withoutPayloads } = request
+    const { withoutKeys, withoutPayloads, withExpireAt } = request
     const keys = this.column(withoutKeys ? [] : entries.map(({ rank }) => this.keyOf(rank)))
     const tokens = this.column(cut.map(({ entries }) => this.#token(entries.at(-1))))
     return {
@@ -149,6 +149,7 @@ export class OrderedModel {
       keys: keys.bytes,
       ...(keys.offsets && { keyOffsets: keys.offsets }),
       payloads: concat(withoutPayloads ? [] : entries.map(({ entry }) => this.#shown(entry))),
+      ...(withExpireAt && { expireAt: concat(entries.map(({ entry }) => entry.payload.subarray(0, 8))) }),
       more: Uint8Array.from(cut, ({ more }) => Number(more)),
       tokens: tokens.bytes,
       ...(tokens.offsets && { tokenOffsets: tokens.offsets }),

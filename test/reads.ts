@@ -58,6 +58,7 @@ export interface FlatScan extends FlatGetAll, FlatKeys {
   readonly more: Uint8Array
   readonly tokens: Uint8Array
   readonly tokenOffsets?: Offsets
+  readonly expireAt?: Uint8Array
 }
 
 const OFFSETS = {
@@ -90,6 +91,7 @@ export function unflat<T>(shape: IndexShape, answer: object): T {
     payloads: column(parts.payloads, shownBytes(shape)),
     tokens: column(parts.tokens, tokenWidth(keyType), tokenOffsets),
     sequences: column(parts.sequences, 4),
+    expireAt: column(parts.expireAt, 8),
   }
   const given = Object.entries(columns).filter(([, column]) => column !== undefined)
   return { ...parts, ...Object.fromEntries(given) } as T

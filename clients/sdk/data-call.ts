@@ -49,6 +49,7 @@ export function encodeCall(
     toExclusive: call.toExclusive,
     withoutKeys: call.withoutKeys,
     withoutPayloads: call.withoutPayloads,
+    withExpireAt: call.withExpireAt,
     withSequences: call.withSequences,
     mode: call.mode,
     traversal: call.traversal,

@@ -133,7 +133,8 @@ export function readPayloads<P extends PayloadKind>(
   return new Payloads<P>(payloadKind, readColumn(parts, 'payloads', width, rows))
 }
 
-function readColumn(
+/** A column with a value for each of some rows. */
+export function readColumn(
   parts: readonly Part[],
   name: ColumnName,
   width: number | undefined,

@@ -45,10 +45,10 @@ const PAGE_ENTRIES = 8192
 const SHORT_PAGE = 256
 
 /** What a scan goes through: pages, which end at a token, and what lies in them one by one. */
-interface Pages<Page> {
+export interface Pages<Page> {
   /** Name of the method that gives it. */
   readonly method: string
-  readonly asks: Pick<DataCall, 'withoutKeys' | 'withoutPayloads'>
+  readonly asks: Pick<DataCall, 'withoutKeys' | 'withoutPayloads' | 'withExpireAt'>
   readonly read: (parts: readonly Part[], known: KnownIndex, token: Uint8Array) => Page
   /** The page of one range out of those that were asked for together: entries number `first` to before `end`. */
   readonly part: (page: Page, first: number, end: number, token: Uint8Array) => Page

@@ -26,6 +26,9 @@ interface WaitingCommit {
 /** Enters changes into the log of a replica set. @returns the change by which the store notes that it has them */
 export type Share = (changes: readonly Change[], how?: AppendToLog) => Promise<Change>
 
+/** What a store of a replica set does: the changes of all stores are its own, or those of another one. */
+export type StoreRole = 'owner' | 'following'
+
 const refuseToShare: Share = async () => {
   throw notShared()
 }
@@ -169,6 +172,12 @@ export class Committer {
     this.onFailure()
   }
 
+  /** The part of the store in its replica set, where it is of one. */
+  get role(): StoreRole | undefined {
+    if (this.#share === undefined) return undefined
+    return this.#share === refuseToShare ? 'following' : 'owner'
+  }
+
   /**
    * Has changes that all stores of a replica set make entered into its log. To be called while none are under way.
    * @param onFailure told why, once, when it does so no more
@@ -182,6 +191,11 @@ export class Committer {
   async stopSharing(): Promise<void> {
     this.#share = refuseToShare
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
+  }
+
+  /** Makes all changes by itself from now on. To be called while none are under way. */
+  leave(): void {
+    this.#share = undefined
   }
 
   /** Removes all keys of an index, in as many transactions as that takes. */

@@ -37,7 +37,7 @@ export const TIME_BYTES = 8
 
 /** Of an index whose entries expire, in milliseconds since 1970. */
 export interface LoggedExpiry {
-  /** Until when entries that expire had been removed before the batch. */
+  /** Until when entries that expire had been removed before the batch; 0 in a replica set, where each removal is a record. */
   readonly through: number
   /** When the first of the batch's own does; absent where none does. */
   readonly first?: number | undefined
@@ -52,6 +52,8 @@ export interface StoredBatch {
   readonly changed?: Uint8Array | undefined
   /** What is deleted in the place of items, of which there are none then. */
   readonly range?: LoggedRange | undefined
+  /** As of `RemovalRecord`, in the place of items. */
+  readonly due?: number | undefined
   readonly expiry?: LoggedExpiry | undefined
 }
 
@@ -68,6 +70,12 @@ export interface RangeRecord {
   readonly range: LoggedRange
   readonly expiry?: LoggedExpiry | undefined
   readonly outcomes?: readonly WriteOutcome[] | undefined
+}
+
+/** In a replica set, the removal of all entries that expire until some time, in milliseconds since 1970. What that is follows from the records before. */
+export interface RemovalRecord {
+  readonly due: number
+  readonly outcomes?: undefined
 }
 
 /** What changes of a relation: rows that are deleted, and others that are appended. */
@@ -90,6 +98,8 @@ interface BatchMeta {
   readonly start?: number
   /** Of the deletion of a range, which has nothing else: which of its ends there are, and which do not belong to it. */
   readonly range?: Readonly<Record<'from' | 'to' | 'fromExclusive' | 'toExclusive', boolean>>
+  /** Of a removal, which has nothing else. */
+  readonly due?: number
   /** The kind of all items; without it the first section holds one byte an item. */
   readonly op?: WriteOp
   /** Whether a section after the keys holds payloads. */
@@ -140,6 +150,17 @@ export function encodeRange(
   return encodeRecord(RecordKind.write, key, meta, [from ?? [], to ?? []].flat(), allocate)
 }
 
+/** Its parameters are as of `encodeBatch`. */
+export function encodeRemoval(
+  key: Buffer,
+  { due }: RemovalRecord,
+  start: number,
+  allocate: (bytes: number) => Buffer,
+): Buffer {
+  const meta: BatchMeta = { start, payloads: false, due }
+  return encodeRecord(RecordKind.write, key, meta, [], allocate)
+}
+
 /** A record in words, from its key. */
 export function describeLogRecord(key: Buffer): string {
   return `the log record of index ${key.readUInt32BE(0)} at position ${numberOf(key)}`
@@ -157,11 +178,12 @@ export function startOfBatch(key: Buffer, value: Buffer): number {
 /** @throws WarpdexError `DAMAGED_FILE` */
 export function decodeBatch(key: Buffer, value: Buffer): StoredBatch {
   const { meta, sections } = decodeWrite(key, value)
-  const { expiry } = meta
+  const { expiry, due } = meta
+  const nothing = { ops: WriteOp.deleteKey, keys: { bytes: new Uint8Array(0) }, payloads: undefined }
+  if (due !== undefined) return { ...nothing, due }
   if (meta.range !== undefined) {
     const { from, to, fromExclusive, toExclusive } = meta.range
     const ends = { from: from ? sections[0] : undefined, to: to ? sections.at(-1) : undefined }
-    const nothing = { ops: WriteOp.deleteKey, keys: { bytes: new Uint8Array(0) }, payloads: undefined }
     return { ...nothing, range: { ...ends, fromExclusive, toExclusive }, expiry }
   }
   const [keys, ...others] = meta.op === undefined ? sections.slice(1) : sections

@@ -14,8 +14,10 @@ import {
   encodeAppend,
   encodeBatch,
   encodeRange,
+  encodeRemoval,
   type LogRecord,
   type RangeRecord,
+  type RemovalRecord,
   type RowChanges,
   type StoredBatch,
   startOfBatch,
@@ -51,7 +53,7 @@ interface StoredValue {
 }
 
 /** A record of any kind. */
-export type AnyRecord = LogRecord | RangeRecord | AppendRecord
+export type AnyRecord = LogRecord | RangeRecord | RemovalRecord | AppendRecord
 
 /** A record, and the index or relation that it is of. */
 export interface RecordOf {
@@ -333,6 +335,7 @@ export class WriteLog {
 
 function encoded(key: Buffer, record: AnyRecord, start: number, take: (bytes: number) => Buffer): Buffer {
   if ('batch' in record) return encodeAppend(key, record, take)
+  if ('due' in record) return encodeRemoval(key, record, start, take)
   return 'range' in record ? encodeRange(key, record, start, take) : encodeBatch(key, record, start, take)
 }
 

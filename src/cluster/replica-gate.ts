@@ -88,8 +88,6 @@ export class ReplicaGate {
     if (isOwn) return answer()
     this.#requireSet(set, connection)
     if (readsAny && !isChange) return answer()
-    if (request.op === 'createIndex' && request.ttl !== undefined)
-      throw badRequest('a cluster has no indexes whose entries expire; leave ttl out')
     this.#requireOwner(connection)
     const isRepeatable = !isChange || ('writeId' in request && request.writeId !== undefined)
     const answered = isRepeatable ? this.#unlessLost(connection, answer()) : answer()

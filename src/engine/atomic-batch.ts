@@ -1,5 +1,6 @@
 import type { GetResult } from '../../gpu/index-structure.js'
-import type { AnyRecord, RecordOf } from '../../persistence/log/write-log.js'
+import type { AppendRecord, LogRecord } from '../../persistence/log/log-records.js'
+import type { RecordOf } from '../../persistence/log/write-log.js'
 import type { BatchAnswer } from '../../persistence/log/write-outcomes.js'
 import type { AppendToLog } from '../../persistence/replication/change-sets.js'
 import { type Column, concatenate, countOf, valueAt } from '../../protocol/columns.js'
@@ -51,7 +52,7 @@ interface BatchHost extends Pick<EngineHost, 'store' | 'meter'> {
 
 /** A part of a batch of which all is known: what is left is to log and apply it, or to discard it. */
 export interface ReadyPart {
-  readonly record: AnyRecord
+  readonly record: LogRecord | AppendRecord
   /** Of writes to an index. */
   readonly codes?: Uint8Array
   /** Of rows for a relation. */

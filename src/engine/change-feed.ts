@@ -1,3 +1,4 @@
+import { splitPayloads } from '../../gpu/index/timed-payloads.js'
 import type { StoredIndex } from '../../persistence/disk/dictionary.js'
 import type { LoggedRange } from '../../persistence/log/log-records.js'
 import type { LogEntry } from '../../persistence/log/write-log.js'
@@ -22,7 +23,7 @@ import { keyWidth, payloadBytes, WriteOp } from '../../protocol/types.js'
 import { hashPayloads } from './content-hash.js'
 import type { FeedWaits, Watcher } from './feed-waits.js'
 import type { OpenVersion } from './read-versions.js'
-import { hasChanged, joinPayloads, splitPayloads } from './write-batch.js'
+import { hasChanged, joinPayloads } from './write-batch.js'
 
 /** What batches that follow each other in the log have changed. */
 export interface ChangePage {
@@ -139,8 +140,7 @@ export class ChangeFeed {
     if (payloads === undefined) return { payloads, expireAt: undefined }
     if (this.#stored.definition.ttl === undefined)
       return { payloads: { bytes: payloads, width }, expireAt: undefined }
-    const { times, payloads: untimed } = splitPayloads(payloads, width)
-    return { payloads: untimed, expireAt: times }
+    return splitPayloads(payloads, width)
   }
 
   get #keyWidth(): number | undefined {
@@ -198,7 +198,9 @@ function changesIn(
   keyWidth: number | undefined,
   { payloads, expireAt }: Pick<BatchChanges, 'payloads' | 'expireAt'>,
 ): BatchChanges {
-  const { ops, changed } = entry
+  const { ops, changed, due } = entry
+  // Entries have told when they expire.
+  if (due !== undefined) return { ops: new Uint8Array(0), keys: blankColumn(0, keyWidth), payloads, expireAt }
   const keys = columnFrom(entry.keys.bytes, keyWidth, entry.keys.offsets)
   if (changed === undefined) {
     const kinds = typeof ops === 'number' ? Uint8Array.of(ops) : Uint8Array.from(ops)

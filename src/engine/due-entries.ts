@@ -2,11 +2,12 @@ import type { IndexStructure } from '../../gpu/index-structure.js'
 import { countOf } from '../../protocol/columns.js'
 import { WriteOp } from '../../protocol/types.js'
 import { pageEntries } from './payload-reclaimer.js'
-import type { RangeTarget } from './range-deletion.js'
+import { beginOrDiscard, type RangeTarget } from './range-deletion.js'
 
 /**
- * What of an index is due: when the next of its entries expires, and the removal of those that have. When that happens is no part of the log, which
- * says for each batch until when entries had been removed before it: what they were follows from that.
+ * What of an index is due: when the next of its entries expires, and the removal of those that have. That is no part of the log, which says for
+ * each batch until when entries had been removed before it: what they were follows from that. In a replica set each removal is a record, since only
+ * its owner looks at a clock, and others must have the same entries at each place in the log.
  */
 export class DueEntries {
   #next = 0
@@ -19,7 +20,7 @@ export class DueEntries {
     return this.#next
   }
 
-  /** Until when all that is due is removed. */
+  /** Until when all that is due is removed, where the log does not tell it. */
   get through(): number {
     return this.#through
   }
@@ -59,37 +60,55 @@ export class DueEntries {
   /**
    * Removes all that expires until some time, in slices, so that other indexes get their share of the device. Nobody may read the structure
    * meanwhile.
+   * @param begin called when memory is made sure of for the first slice, if there is any
    */
-  async remove(target: RangeTarget, until: number): Promise<void> {
+  async remove(target: RangeTarget, until: number, begin?: () => Promise<void>): Promise<void> {
     // Where the clock was set back, what is gone stays so.
     const through = Math.max(until, this.#through)
-    if (through >= this.#next) await this.#remove(target, through)
+    if (through >= this.#next) await this.#remove(target, through, begin)
     this.#through = through
+  }
+
+  /** As `remove`, of what the log tells by a record of its own: that alone says until when, also where the clock was set back. */
+  async removeLogged(target: RangeTarget, until: number, begin?: () => Promise<void>): Promise<void> {
+    if (until >= this.#next) await this.#remove(target, until, begin)
   }
 
   /**
    * As `remove`. @throws with nothing changed
+   * @param log has it logged, where it is to be
    * @returns whether the structure holds what it should; if not, it must be rebuilt
    */
-  async removeOrBreak(target: RangeTarget, until: number): Promise<boolean> {
-    const before = this.#removed
+  async removeOrBreak(target: RangeTarget, until: number, log?: () => Promise<void>): Promise<boolean> {
+    let hasBegun = false
+    const begin = async () => {
+      await log?.()
+      hasBegun = true
+    }
     try {
-      await this.remove(target, until)
+      await (log === undefined ? this.remove(target, until, begin) : this.removeLogged(target, until, begin))
     } catch (error) {
-      if (this.#removed === before) throw error
+      if (!hasBegun) throw error
       return false
     }
     return true
   }
 
-  async #remove({ structure, prepare }: RangeTarget, until: number): Promise<void> {
+  async #remove(
+    { structure, prepare }: RangeTarget,
+    until: number,
+    begin: () => Promise<void> = async () => {},
+  ): Promise<void> {
     const request = { op: 'due', until, limit: pageEntries(structure.shape.keyType) } as const
+    let hasBegun = false
     for (let more = true; more; ) {
       const { keys, payloads, due, next, later } = await structure.read(request, {})
       const found = countOf(keys)
       if (found > 0) {
         const pairs = { ops: WriteOp.deletePair, keys, payloads, matchesWhole: true, goesOn: true }
         const prepared = await prepare(pairs)
+        if (!hasBegun) await beginOrDiscard(begin, prepared)
+        hasBegun = true
         this.#removed += found
         prepared.apply()
       }

@@ -13,8 +13,10 @@ interface ExpiryHost {
   inTurn(task: () => Promise<void>): Promise<void>
   /** Removes what expires until some time, in its turn. */
   remove(entries: DueEntries, until: number): Promise<void>
-  /** Whether the index is not on the device. */
+  /** Whether the index is not on the device, and nobody waits for what the timer would have removed. */
   isAway(): boolean
+  /** Whether entries go when the log says so, and not before. */
+  follows(): boolean
 }
 
 /** A removal that waits for its turn. */
@@ -39,6 +41,7 @@ const ALL_BY_TTL: Expiries = {
 /**
  * Has the entries of an index leave it when they expire: a request that comes when any is due takes its place behind their removal, so that it sees none of
  * them, whatever it does. What nobody asks for is removed by a timer, but from an index that is paged out only when it is asked for.
+ * In a replica set the owner does that, wherever the index is, and the others learn of it by the log.
  */
 export class Expiry {
   readonly entries = new DueEntries()
@@ -66,6 +69,7 @@ export class Expiry {
    * @returns the removal that comes before it; undefined where nothing is due
    */
   beforeRequest(): Promise<void> | undefined {
+    if (this.#host.follows()) return undefined
     // What is written behind a removal that waits is not removed by it.
     const isDue = this.#host.clock.date() >= this.#due
     if (this.#last !== undefined && !isDue) return this.#last.done
@@ -124,8 +128,8 @@ export class Expiry {
     return { times: asBytes(times), first: usual === 0 ? given.first : Math.min(given.first, usual) }
   }
 
-  /** Takes up what is stored, which another structure holds than before. Nobody has asked for it yet. */
-  loaded(): void {
+  /** Takes up what is stored, which another structure holds than before, or another server has removed from until now. Nobody has asked for it yet. */
+  begin(): void {
     this.#due = 0
     void this.beforeRequest()
   }
@@ -143,7 +147,7 @@ export class Expiry {
   }
 
   #setAlarm(): void {
-    if (this.#due >= this.#alarmAt) return
+    if (this.#due >= this.#alarmAt || this.#host.follows()) return
     this.#stopAlarm()
     this.#alarmAt = this.#due
     const { clock } = this.#host

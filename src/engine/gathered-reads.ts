@@ -90,6 +90,7 @@ export function goesWithOthers(
 ): request is ReadRequest<SharedOp> {
   if (!(request.op in SHARINGS)) return false
   if ('traversal' in request && request.traversal !== undefined) return false
+  if ('withExpireAt' in request && request.withExpireAt === true) return false
   return weightOf(request, columns) <= SMALL_READ && bytesOf(columns) <= SMALL_BYTES
 }
 

@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import type { IndexShape } from '../../gpu/index-structure.js'
 import type { StoredIndex } from '../../persistence/disk/dictionary.js'
-import type { LoggedRange, LogRecord } from '../../persistence/log/log-records.js'
+import type { LoggedRange } from '../../persistence/log/log-records.js'
+import type { AnyRecord } from '../../persistence/log/write-log.js'
 import type { Answer, WriteOutcome } from '../../persistence/log/write-outcomes.js'
 import type { Store } from '../../persistence/store.js'
 import { columnBytes, countOf } from '../../protocol/columns.js'
@@ -164,7 +165,7 @@ export class IndexWriter {
     return sound && !this.#ahead
   }
 
-  async #log(record: LogRecord, writes: number): Promise<void> {
+  async #log(record: AnyRecord, writes: number): Promise<void> {
     const since = performance.now()
     try {
       const { bytes } = await this.#store.log.append(this.#index.id, record)
@@ -180,9 +181,12 @@ export class IndexWriter {
   async logRange(range: LoggedRange, id: WriteId | undefined, deleted: number): Promise<void> {
     const outcomes = id === undefined ? [] : [{ client: id.client, write: id.number, deleted }]
     const expiry = this.#due && { through: this.#due.through }
-    const since = performance.now()
-    const { bytes } = await this.#store.log.append(this.#index.id, { range, outcomes, expiry })
-    this.#onLogged(bytes, 1, performance.now() - since)
+    await this.#log({ range, outcomes, expiry }, 1)
+  }
+
+  /** Has the removal of all that expires until some time logged, for a replica set. */
+  logRemoval(due: number): Promise<void> {
+    return this.#log({ due }, 1)
   }
 
   async #answerLogged(

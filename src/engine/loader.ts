@@ -150,18 +150,18 @@ function entrySource(reader: SnapshotReader): EntrySource {
   }
 }
 
-/** Applies the log after a position, and removes what has expired since. @returns bytes of log */
+/** Applies the log after a position, and removes what has expired since, unless the log is to tell that. @returns bytes of log */
 async function replayed(
   structure: IndexStructure,
   after: number,
   options: IndexLoadOptions,
 ): Promise<number> {
-  const { due, clock } = options
+  const { due, clock, store } = options
   const gone = due?.reset() ?? 0
   const settle = (goesOn: boolean) =>
     structure.compactIfWorthwhile(goesOn ? { inBackground: false, goesOn } : undefined)
   const bytes = await replay({ ...asTarget(structure), settle }, after, options)
-  await due?.remove(asTarget(structure), Math.max(gone, clock.date()))
+  if (store.role === undefined) await due?.remove(asTarget(structure), Math.max(gone, clock.date()))
   return bytes
 }
 
@@ -207,9 +207,10 @@ export async function replay(target: ReplayTarget, after: number, options: Repla
       await due.remove(target, through)
     }
     if (first !== undefined) due?.add(first)
-    if (entry.range !== undefined) {
+    if (entry.range !== undefined || entry.due !== undefined) {
       await apply()
-      await deleteRange(target, entry.range, async () => {})
+      if (entry.range !== undefined) await deleteRange(target, entry.range, async () => {})
+      if (entry.due !== undefined) await due?.removeLogged(target, entry.due)
       position = entry.position
       bytes += entry.bytes
       continue

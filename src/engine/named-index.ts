@@ -88,7 +88,9 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
         return this.queue.exclusive(task)
       },
       remove: (entries, until) => this.#changes.removeDue(entries, until),
-      isAway: () => !this.isLoaded || this.live().structure.isOnHost,
+      // Followers have what is away, too.
+      isAway: () => !this.isLoaded || (this.live().structure.isOnHost && host.store.role === undefined),
+      follows: () => host.store.role === 'following',
     })
   }
 
@@ -351,7 +353,7 @@ export class Index extends NamedStructure<IndexDefinition, IndexParts, IndexStru
     const { definition } = this
     const options = { ...this.host, device, id, definition, fill: this.#fill, due: this.expiry?.entries }
     const { structure, replayedBytes } = await loadStructure(options)
-    this.expiry?.loaded()
+    this.expiry?.begin()
     return { structure: pagedIndex(structure, this.host), replayedBytes }
   }
 

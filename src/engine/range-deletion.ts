@@ -62,18 +62,21 @@ export async function deleteRange(
   let begun = false
   for await (const keys of slices) {
     const prepared = await prepare({ ops: WriteOp.deleteKey, keys, goesOn: true })
-    if (!begun) {
-      try {
-        await begin()
-      } catch (error) {
-        prepared.discard()
-        throw error
-      }
-      begun = true
-    }
+    if (!begun) await beginOrDiscard(begin, prepared)
+    begun = true
     prepared.apply()
   }
   if (!begun) await begin()
+}
+
+/** Begins what the first slice, which is prepared, belongs to. */
+export async function beginOrDiscard(begin: () => Promise<void>, prepared: PreparedWrite): Promise<void> {
+  try {
+    await begin()
+  } catch (error) {
+    prepared.discard()
+    throw error
+  }
 }
 
 /** The keys of a range in slices, of which many are read ahead. */

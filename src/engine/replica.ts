@@ -74,11 +74,18 @@ export class Replica {
    */
   shareBy(log: ReplicaLog, replicaSet: string): void {
     this.#host.store.shareBy(log, replicaSet)
+    this.#beginExpiry()
   }
 
   /** Takes part in no replica set any more. */
-  leave(): Promise<void> {
-    return this.#host.store.leaveReplicaSet()
+  async leave(): Promise<void> {
+    await this.#host.store.leaveReplicaSet()
+    this.#beginExpiry()
+  }
+
+  /** Has entries leave when they expire: until now that was for another one to say. */
+  #beginExpiry(): void {
+    for (const index of this.#host.indexes.existing()) index.expiry?.begin()
   }
 
   /** Makes a backup of what is durable now, as `Store.backUp`. */

@@ -56,11 +56,12 @@ export class StructureChanges {
     })
   }
 
-  /** Removes what expires until some time. Where that is done in part only, the index is fetched from disk. */
+  /** Removes what expires until some time, and has a replica set do so. Where that is done in part only, the index is fetched from disk. */
   async removeDue(entries: DueEntries, until: number): Promise<void> {
-    const { structure, upkeep } = this.#index.live()
+    const { structure, writer, upkeep } = this.#index.live()
+    const log = this.#host.store.role === undefined ? undefined : () => writer.logRemoval(until)
     const isSound = await structure.change(async (current) => {
-      const isSound = await entries.removeOrBreak(this.#target(structure), until)
+      const isSound = await entries.removeOrBreak(this.#target(structure), until, log)
       if (isSound) await upkeep.afterWrites(current, false)
       return isSound
     })

@@ -1,4 +1,5 @@
 import { shownBytes } from '../../gpu/index/layout.js'
+import { timedPayloads } from '../../gpu/index/timed-payloads.js'
 import type { IndexShape, IndexStructure, PreparedWrite, WriteBatch } from '../../gpu/index-structure.js'
 import { checksumInPieces, checksumOfAll } from '../../persistence/disk/checksums.js'
 import type { StoredIndex } from '../../persistence/disk/dictionary.js'
@@ -10,14 +11,7 @@ import type { WriteColumns } from '../../protocol/request-columns.js'
 import { hashPayloads } from './content-hash.js'
 import type { DueEntries } from './due-entries.js'
 import type { IndexWrite } from './index-requests.js'
-import {
-  changedItems,
-  changedPayloads,
-  joinBatches,
-  joinPayloads,
-  numberRows,
-  timedPayloads,
-} from './write-batch.js'
+import { changedItems, changedPayloads, joinBatches, joinPayloads, numberRows } from './write-batch.js'
 
 /** What the preparation of writes needs of a structure. */
 export type WritableStructure = Pick<IndexStructure, 'prepare'>

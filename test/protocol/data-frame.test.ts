@@ -56,6 +56,7 @@ const options = {
   toExclusive: fc.boolean(),
   withoutKeys: fc.boolean(),
   withoutPayloads: fc.boolean(),
+  withExpireAt: fc.boolean(),
   withSequences: fc.boolean(),
   mode: fc.constantFrom(...INSERT_MODES),
   traversal: fc.option(fc.constantFrom(...TRAVERSALS), { nil: undefined }),
@@ -130,7 +131,7 @@ t.test('a request comes back as it went in, at any alignment of its memory', asy
       const { columns, ...found } = decodeDataRequest(frame)
       checkColumns(columns, request.columns, frame)
       const left = { withSequences: false, withoutKeys: false, withoutPayloads: false, opensVersion: false }
-      const flags = { reverse: false, fromExclusive: false, toExclusive: false, ...left }
+      const flags = { reverse: false, fromExclusive: false, toExclusive: false, withExpireAt: false, ...left }
       const defaults = { limit: 0, ...flags, mode: 'append' }
       const { columns: _, ...wanted } = request
       // What is absent and what is undefined are the same.

@@ -71,6 +71,7 @@ const DEFAULTS = new Map<string, unknown>([
       'withSequences',
       'withoutKeys',
       'withoutPayloads',
+      'withExpireAt',
       'opensVersion',
     ] as const
   ).map((name) => [name, false] as const),

@@ -120,19 +120,20 @@ function joined(op: 'snapshot' | 'stats', replies: readonly (Reply | undefined)[
   return { ...first, fields: { ...first.fields, indexes } as never }
 }
 
+const SUMMED = ['keys', 'payloads', 'deviceBytes', 'expired', 'expiring'] as const
+
 /** Of each index the sum of what replica sets have, and the payloads of each. Further figures are those of the first one that has it. */
 function indexesOf(sets: readonly (readonly IndexStats[])[]): readonly IndexStats[] {
   const names = new Set(sets.flatMap((indexes) => indexes.map(({ name }) => name)))
   return Array.from(names, (name) => {
     const parts = sets.map((indexes) => indexes.find((index) => index.name === name))
-    const sum = (figure: 'keys' | 'payloads' | 'deviceBytes') =>
-      parts.reduce((all, part) => all + (part?.[figure] ?? 0), 0)
-    return {
-      ...parts.find((part) => part !== undefined)!,
-      keys: sum('keys'),
-      payloads: sum('payloads'),
-      deviceBytes: sum('deviceBytes'),
-      payloadsOfSets: parts.map((part) => part?.payloads ?? 0),
-    }
+    const first = parts.find((part) => part !== undefined)!
+    const figures = SUMMED.filter((figure) => figure in first)
+    const sums = figures.map((figure) => [
+      figure,
+      parts.reduce((all, part) => all + Number(part?.[figure] ?? 0), 0),
+    ])
+    const payloadsOfSets = parts.map((part) => part?.payloads ?? 0)
+    return { ...first, ...Object.fromEntries(sums), payloadsOfSets }
   })
 }

@@ -1,4 +1,5 @@
 import type { AbortSignalLike } from '../../../protocol/abort-signal.js'
+import { aligned } from '../../../protocol/columns.js'
 import { badRequest, WarpdexError } from '../../../protocol/errors.js'
 import type { IndexDefinition, KeyType, PayloadKind, PlacedRange } from '../../../protocol/types.js'
 import type { LoadBatch } from '../bulk-load.js'
@@ -9,7 +10,9 @@ import type { AnyKeys } from '../keys.js'
 import type { NodeConnection } from '../node-connection.js'
 import { definitionOf } from '../options.js'
 import { Index } from '../remote-index.js'
+import { eachEntry, readColumn } from '../reply.js'
 import type { ScanPage } from '../results.js'
+import { entryPages, type Pages, Scan } from '../scan.js'
 import { Snapshot } from '../snapshot.js'
 import { beginningOf, type Change, watchChanges } from '../watch.js'
 import { ClusterConnection } from './cluster-connection.js'
@@ -75,7 +78,7 @@ interface Source {
 }
 
 /** The index that is to take the place of another. */
-interface Target {
+interface Target extends Pick<IndexDefinition, 'unique' | 'ttl'> {
   /** Where that has its keys. */
   readonly former: Placement
   readonly calls: IndexCalls
@@ -143,7 +146,8 @@ class Split {
   /** @returns how many entries were copied */
   async run({ old, places }: Parts): Promise<number> {
     const calls = new IndexCalls(this.#cluster, this.#next)
-    const target = { calls, index: new Index(calls) as AnyIndex, former: new Placement(old) }
+    const { unique, ttl } = old
+    const target = { calls, index: new Index(calls) as AnyIndex, former: new Placement(old), unique, ttl }
     const sources = await Promise.all(setsOf(old.placement).map((set) => this.#sourceOf(set)))
     const copied = await this.#copy(sources, target)
     for (let round = 0; round < ROUNDS; round++) {
@@ -185,11 +189,11 @@ class Split {
     return { set, from: new Snapshot(connection, version) }
   }
 
-  async #copy(sources: readonly Source[], { index: target }: Target): Promise<number> {
+  async #copy(sources: readonly Source[], { index: target, ttl }: Target): Promise<number> {
     let copied = 0
     for (const { set, from } of sources) {
-      const source = new Index(this.#calls(set, this.#name)) as AnyIndex
-      const pages = source.entries({ snapshot: from as Snapshot }).pages()
+      const kind = ttl === undefined ? entryPages<KeyType, PayloadKind>() : timedPages()
+      const pages = new Scan(this.#calls(set, this.#name), { snapshot: from as Snapshot }, kind).pages()
       const onProgress = ({ rows }: { readonly rows: number }) =>
         this.#tell({ step: 'copying', done: copied + rows })
       const { signal } = this.#options
@@ -277,23 +281,39 @@ function setsOf(placement: readonly PlacedRange[]): number[] {
   return [...new Set([0, ...placement.map(({ set }) => set)])]
 }
 
-async function* batchesOf(pages: AsyncIterable<ScanPage<KeyType, PayloadKind>>): AsyncGenerator<LoadBatch> {
-  for await (const { keys, payloads } of pages) {
+type TimedPage = ScanPage<KeyType, PayloadKind> & { readonly expireAt?: BigUint64Array }
+
+/** Pages of whole indexes that say when their entries expire. */
+function timedPages(): Pages<TimedPage> {
+  const pages = entryPages<KeyType, PayloadKind>()
+  const read: Pages<TimedPage>['read'] = (parts, known, token) =>
+    Object.assign(pages.read(parts, known, token), {
+      expireAt: aligned(readColumn(parts, 'expireAt', 8, eachEntry).bytes, BigUint64Array),
+    })
+  return { ...pages, asks: { withExpireAt: true }, read }
+}
+
+async function* batchesOf(pages: AsyncIterable<TimedPage>): AsyncGenerator<LoadBatch> {
+  for await (const { keys, payloads, expireAt } of pages) {
     const { array, offsets } = payloads
     const column = offsets === undefined ? array : { bytes: array, offsets }
     // Columns that came back are ones to store.
-    yield { keys, payloads: column } as LoadBatch
+    yield { keys, payloads: column, expireAt: expireAt && Float64Array.from(expireAt, Number) } as LoadBatch
   }
 }
 
 /** Makes a change; changes that are made in one turn leave together, in their order. */
 function make(
   change: Change<KeyType, PayloadKind>,
-  { index, calls }: Target,
+  { index, calls, unique }: Target,
   ends: Ends | undefined,
 ): Promise<unknown> {
-  if (change.op === 'insert') return index.insert(change.key, change.payload)
-  if (change.op === 'put') return index.put(change.key, change.payload)
+  if (change.op === 'insert' || change.op === 'put') {
+    const { key, payload, expireAt } = change
+    // What was inserted where another entry had expired may find that here still.
+    const isPut = unique || change.op === 'put'
+    return isPut ? index.put(key, payload, { expireAt }) : index.insert(key, payload, { expireAt })
+  }
   if (change.op === 'delete')
     return index.delete(change.key, change.payload === undefined ? {} : { payload: change.payload })
   if (ends === undefined) return Promise.resolve()

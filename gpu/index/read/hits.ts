@@ -20,6 +20,8 @@ export interface RangeSearch {
   readonly reverse: boolean
   /** Hits of each range. */
   readonly limit: number
+  /** Whether payloads of the result are whole, with when they expire. */
+  readonly isWhole?: boolean | undefined
 }
 
 export function allocateHits(scratch: Scratch, { count, limit }: RangeSearch): Hits {

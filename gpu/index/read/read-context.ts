@@ -110,14 +110,24 @@ export class ReadContext {
     return { keys: records, heap }
   }
 
-  /** The column of `count` payloads as a result has them, of `live` where the device knows that there are fewer. */
+  /**
+   * The column of `count` payloads as a result has them, of `live` where the device knows that there are fewer.
+   * @param isWhole whether they are to have when they expire
+   */
   payloadColumn(
     work: Pick<ReadWork, 'recorder' | 'scratch'>,
     padded: DeviceMemory,
     count: number,
     live?: DeviceWord,
+    isWhole = false,
   ): DeviceMemory {
-    return this.narrow.record(work, padded, count, this.payloadBytes, live, this.tree.hiddenWords)
+    const hidden = isWhole ? 0 : this.tree.hiddenWords
+    return this.narrow.record(work, padded, count, this.widthOf(isWhole), live, hidden)
+  }
+
+  /** Bytes of a payload in a column of a result. */
+  widthOf(isWhole: boolean): number {
+    return isWhole ? this.storedBytes : this.payloadBytes
   }
 
   /**

@@ -41,7 +41,7 @@ export class ScanResultWriter {
    */
   recordColumns(
     work: ReadWork,
-    { count, limit }: RangeSearch,
+    { count, limit, isWhole }: RangeSearch,
     { found, more }: Pick<Hits, 'found' | 'more'>,
     write: (columns: Readonly<Record<'offsets' | 'keys' | 'payloads' | 'tokens', DeviceMemory>>) => void,
   ): ScanColumns {
@@ -57,7 +57,7 @@ export class ScanResultWriter {
     recorder.clear(tokens, 0, count * (keyBytes + 4))
     write({ offsets: found, keys, payloads: padded, tokens })
     const total = { buffer: found, index: count }
-    const payloads = this.#context.payloadColumn(work, padded, entries, total)
+    const payloads = this.#context.payloadColumn(work, padded, entries, total, isWhole)
     return {
       offsets: found,
       keys,

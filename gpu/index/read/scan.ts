@@ -6,7 +6,8 @@ import { SEARCH_GROUP_SIZE } from '../../device/recorder.js'
 import type { InclusiveRanges } from '../../device-reads.js'
 import type { ReadColumns, ScanOptions, ScanResult } from '../../index-structure.js'
 import type { Arena } from '../arena.js'
-import type { TreeShape } from '../layout.js'
+import { EXPIRY_BYTES, type TreeShape } from '../layout.js'
+import { splitPayloads } from '../timed-payloads.js'
 import type { BreadthFirst } from './breadth-first.js'
 import { ContiguousScan } from './contiguous-scan.js'
 import { allocateHits, type Hits, type RangeSearch } from './hits.js'
@@ -93,6 +94,7 @@ export class Scan implements ReadOperation<'scan'> {
       count: request.ranges,
       reverse: request.reverse ?? false,
       limit,
+      isWhole: request.withExpireAt,
     }
     if (given === undefined && this.#contiguous !== undefined && arena.isContiguous) {
       return this.#contiguous.record(work, search)
@@ -169,11 +171,12 @@ export class Scan implements ReadOperation<'scan'> {
   async #read(
     work: ReadWork,
     columns: ScanColumns,
-    { ranges, memory, withoutKeys, withoutPayloads }: ScanOptions,
+    { ranges, memory, withoutKeys, withoutPayloads, withExpireAt = false }: ScanOptions,
     limit: number,
   ): Promise<ScanResult> {
     const { recorder, arena } = work
-    const { restorer, keyBytes, payloadBytes } = this.#context
+    const { restorer, keyBytes } = this.#context
+    const width = this.#context.widthOf(withExpireAt)
     const most = ranges * limit
     const known = [
       { buffer: columns.offsets, bytes: 4 * (ranges + 1) },
@@ -181,7 +184,7 @@ export class Scan implements ReadOperation<'scan'> {
       { buffer: columns.tokens, bytes: ranges * (keyBytes + SEQUENCE_BYTES) },
     ]
     // A column that is left out is read as one of no bytes.
-    const payloads = { buffer: columns.payloads, entryBytes: withoutPayloads ? 0 : payloadBytes }
+    const payloads = { buffer: columns.payloads, entryBytes: withoutPayloads ? 0 : width }
     const total = ([offsets]: readonly Uint8Array[]) => words(offsets!)[ranges]!
     if (restorer === undefined || arena.heap === undefined) {
       const keys = { buffer: columns.keys, entryBytes: withoutKeys ? 0 : keyBytes }
@@ -190,7 +193,7 @@ export class Scan implements ReadOperation<'scan'> {
       return {
         offsets: words(offsets!),
         keys: { bytes: read.entries[0]!, width: keyBytes },
-        payloads: { bytes: read.entries[1]!, width: payloadBytes },
+        ...payloadColumns(read.entries[1]!, width, withExpireAt),
         more: more!,
         tokens: { bytes: tokens!, width: keyBytes + SEQUENCE_BYTES },
       }
@@ -213,11 +216,20 @@ export class Scan implements ReadOperation<'scan'> {
     return {
       offsets: ends,
       keys: withoutKeys ? NO_VALUES : keys,
-      payloads: { bytes: read.entries[1]!, width: payloadBytes },
+      ...payloadColumns(read.entries[1]!, width, withExpireAt),
       more: more!,
       tokens: variableTokens(ends, keys, words(positions!)),
     }
   }
+}
+
+/** Payloads of a result, and where they are whole when each expires. */
+function payloadColumns(
+  bytes: Uint8Array,
+  width: number,
+  isWhole: boolean,
+): Pick<ScanResult, 'payloads' | 'expireAt'> {
+  return isWhole ? splitPayloads(bytes, width - EXPIRY_BYTES) : { payloads: { bytes, width } }
 }
 
 /** The token of each range: the key of its last entry, and the sequence number that follows the record of that key. */

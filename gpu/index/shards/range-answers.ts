@@ -3,6 +3,7 @@ import {
   type Column,
   columnOf,
   joinColumns,
+  NO_VALUES,
   sliceColumn,
   valueAt,
 } from '../../../protocol/columns.js'
@@ -10,7 +11,7 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import { LIMITS } from '../../../protocol/limits.js'
 import { keyWidth, tokenWidth } from '../../../protocol/types.js'
 import type { IndexShape, ScanOptions, ScanResult } from '../../index-structure.js'
-import { shownBytes } from '../layout.js'
+import { EXPIRY_BYTES, shownBytes } from '../layout.js'
 
 /** What one shard has of a range. */
 interface Piece {
@@ -70,11 +71,12 @@ export class RangeAnswers {
     const { keyType } = this.#shape
     const width = tokenWidth(keyType)
     const pieces = this.#pieces.flat()
-    const { withoutKeys, withoutPayloads } = this.#request
-    const slices = (name: 'keys' | 'payloads', isLeftOut = false) =>
-      (isLeftOut ? [] : pieces).map(({ result, range }) =>
-        sliceColumn(result[name], result.offsets[range], result.offsets[range + 1]),
-      )
+    const { withoutKeys, withoutPayloads, withExpireAt } = this.#request
+    const slices = (name: 'keys' | 'payloads' | 'expireAt', isLeftOut = false) =>
+      (isLeftOut ? [] : pieces).map(({ result, range }) => {
+        const { [name]: column = NO_VALUES, offsets } = result
+        return sliceColumn(column, offsets[range], offsets[range + 1])
+      })
     const joined = (columns: readonly Column[], width: number | undefined) =>
       columns.length === 0 ? blankColumn(0, width) : joinColumns(columns)
     const keys = slices('keys', withoutKeys)
@@ -94,6 +96,7 @@ export class RangeAnswers {
       offsets: this.#offsets(),
       keys: joined(keys, keyWidth(keyType)),
       payloads: joined(slices('payloads', withoutPayloads), shownBytes(this.#shape)),
+      ...(withExpireAt && { expireAt: joined(slices('expireAt'), EXPIRY_BYTES) }),
       more: this.#more,
       tokens: columnOf(tokens, width),
     }

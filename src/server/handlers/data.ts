@@ -66,7 +66,8 @@ export async function handleData(
     case 'scan': {
       const { ranges, ...ends } = scanColumns(request, definition)
       const { withoutKeys, withoutPayloads } = request
-      const order = { reverse, fromExclusive, toExclusive, withoutKeys, withoutPayloads }
+      const withExpireAt = request.withExpireAt && !withoutPayloads
+      const order = { reverse, fromExclusive, toExclusive, withoutKeys, withoutPayloads, withExpireAt }
       const scan = { op: 'scan', ranges, limit, ...order, memory } as const
       const version = toBeOpened(engine.versions, request, context)
       const page = await (version === undefined
@@ -77,6 +78,7 @@ export async function handleData(
           offsets: wireColumn('u32', page.offsets),
           keys: withoutKeys ? undefined : sent(wireKeyType(definition.keyType), page.keys),
           payloads: withoutPayloads ? undefined : sent('bytes', page.payloads),
+          expireAt: page.expireAt && sent('u64', page.expireAt),
           more: wireColumn('u8', page.more),
           tokens: sent('bytes', page.tokens),
         },

@@ -281,13 +281,17 @@ t.test('an index is split at other keys while it is used', { skip: lack ?? false
   const nodes = await startNodes(t, 3, 3)
   const client = await connect(nodes[0]!.url)
   t.teardown(() => client.close())
-  const definition = { name: 'a', keyType: 'u32', payloadKind: 'text', unique: true } as const
+  const definition = { name: 'a', keyType: 'u32', payloadKind: 'text', unique: true, ttl: 0 } as const
   const index = await client.createIndex(definition)
   const random = new Random(seed)
   const model = new Map<number, string>()
   const keys = Array.from({ length: 3000 }, (_, i) => i)
   await index.putMany(keys, keys.map(String))
   for (const key of keys) model.set(key, String(key))
+  // Some leave while it is split, and some later.
+  const [soon, inAnHour] = [Date.now() + 4000, Date.now() + 3_600_000]
+  await index.putMany([5000, 5001, 5002], ['soon', 'soon', 'late'], { expireAt: [soon, soon, inAnHour] })
+  model.set(5002, 'late')
 
   let isOver = false
   let calls = 0
@@ -337,6 +341,8 @@ t.test('an index is split at other keys while it is used', { skip: lack ?? false
   while (calls < before + 5) await new Promise((resolve) => setTimeout(resolve, 10))
   isOver = true
   await using
+  await new Promise((resolve) => setTimeout(resolve, soon - Date.now()))
+  t.equal((await index.stats()).expiring, 1)
   const sorted = [...model].sort(([one], [other]) => one - other)
   t.same(
     await gather(index.entries()),

@@ -1,17 +1,15 @@
-import { existsSync, readdirSync, truncateSync } from 'node:fs'
-import t, { type Test } from 'tap'
+import { readdirSync, truncateSync } from 'node:fs'
+import t from 'tap'
 import type { RelationDefinition } from '../../../protocol/relation.js'
 import { packBatch } from '../../../protocol/relation-values.js'
 import { type IndexDefinition, WriteOp } from '../../../protocol/types.js'
 import { ReplicaNode } from '../../../src/cluster/replica-node.js'
-import { FolderPlace } from '../../../src/cluster/snapshots/folder-place.js'
-import { ReplicaSnapshots, restoreNewest } from '../../../src/cluster/snapshots/replica-snapshots.js'
 import type { Engine } from '../../../src/engine/index.js'
 import { openSharedDevice } from '../../gpu/open-device.js'
 import { Random, seedOfRun } from '../../random.js'
 import { reads } from '../../reads.js'
 import { blobs, openEngine, u32 } from '../engine/open-engine.js'
-import { HandedOwnership, MemoryLog } from './memory-log.js'
+import { ReplicaSet, until } from './handed-nodes.js'
 
 const READER = { cancelled: false }
 const device = await openSharedDevice(t)
@@ -26,100 +24,6 @@ const ROWS: RelationDefinition = {
   ],
 }
 const column = (values: readonly number[]) => ({ bytes: u32(...values), width: 4 })
-
-interface Started {
-  readonly engine: Engine
-  readonly node: ReplicaNode
-}
-
-/** Nodes of one replica set. */
-class ReplicaSet {
-  readonly log = new MemoryLog()
-  readonly ownership = new HandedOwnership()
-  readonly nodes = new Map<string, Started>()
-  readonly directories = new Map<string, string>()
-  readonly folder: string
-  readonly logBytes: number
-  readonly #t: Test
-
-  constructor(t: Test, logBytes = Number.POSITIVE_INFINITY) {
-    this.#t = t
-    this.logBytes = logBytes
-    this.folder = `${t.testdirName}/snapshots`
-  }
-
-  async start(node: string, face = this.log.face()): Promise<Started> {
-    const directory = this.directories.get(node) ?? `${this.#t.testdirName}/${node}`
-    this.directories.set(node, directory)
-    const name = 'main'
-    const place = new FolderPlace(this.folder, name)
-    const onWarning = (message: string) => this.#t.comment(message)
-    if (!existsSync(directory)) await restoreNewest(place, directory, onWarning)
-    const engine = await openEngine(this.#t, { directory, openDevice: async () => device })
-    const opened = await ReplicaNode.open({
-      engine,
-      log: face,
-      snapshots: new ReplicaSnapshots({ engine, log: face, place, onWarning, logBytes: this.logBytes }),
-      ownership: this.ownership.of(node),
-      name,
-      onWarning,
-    })
-    this.#t.teardown(() => opened.close())
-    const started = { engine, node: opened }
-    this.nodes.set(node, started)
-    return started
-  }
-
-  async stop(name: string): Promise<void> {
-    const { node, engine } = this.nodes.get(name)!
-    await node.close()
-    await engine.close()
-    this.nodes.delete(name)
-  }
-
-  /** Has a node own the replica set. */
-  async give(name: string): Promise<Engine> {
-    this.ownership.give(name)
-    const { node, engine } = this.nodes.get(name)!
-    await until(() => node.isOwner)
-    return engine
-  }
-
-  /** All nodes have all that is in the log, and the same. */
-  async check(t: Test, what: string): Promise<void> {
-    const all = [...this.nodes.values()]
-    await until(() => all.every(({ node }) => node.isOwner || node.position === this.log.entries.length))
-    const [first, ...others] = await Promise.all(all.map(({ engine }) => contentsOf(engine)))
-    for (const other of others) t.same(other, first, what)
-  }
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 2))
-}
-
-/** All that clients can see of an engine. */
-async function contentsOf(engine: Engine): Promise<unknown> {
-  const indexes = await Promise.all(
-    engine.list().map(async (definition) => {
-      const index = engine.index(definition.name)
-      const scan = await reads(index).scan({ ranges: 1, limit: 1000 })
-      const { keys, payloads, payloadOffsets } = scan
-      const { logPosition } = index.stats()
-      const { handle } = index.handle
-      return { definition, handle, logPosition, keys: [...keys], payloads: [...payloads], payloadOffsets }
-    }),
-  )
-  const relations = await Promise.all(
-    engine.relations().map(async (info) => {
-      const { batch } = await engine.relation(info.name).read({ columns: [], from: 0, limit: 1000 })
-      return { info, rows: batch.rows, columns: [...batch.columns] }
-    }),
-  )
-  const byName = (one: { definition: { name: string } }, other: typeof one) =>
-    one.definition.name < other.definition.name ? -1 : 1
-  return { indexes: indexes.sort(byName), relations }
-}
 
 /** Writes of every kind to the owner. */
 async function write(engine: Engine): Promise<void> {
@@ -161,7 +65,7 @@ async function create(engine: Engine): Promise<void> {
 }
 
 t.test('followers have what the owner has, whatever it does', async (t) => {
-  const set = new ReplicaSet(t)
+  const set = new ReplicaSet(t, device)
   t.testdir({})
   for (const name of ['a', 'b', 'c']) await set.start(name)
   const owner = await set.give('a')
@@ -219,7 +123,7 @@ async function keysOf(engine: Engine): Promise<Set<number>> {
 
 t.test('a node that does not get on with the log leaves the replica set to others', async (t) => {
   t.testdir({})
-  const set = new ReplicaSet(t)
+  const set = new ReplicaSet(t, device)
   let stand: Promise<void> | undefined
   const face = set.log.face()
   await set.start('a', { ...face, head: async () => stand?.then(face.head) ?? face.head() })
@@ -238,7 +142,7 @@ t.test('a node that does not get on with the log leaves the replica set to other
 })
 
 t.test('the owner changes while clients write', async (t) => {
-  const set = new ReplicaSet(t)
+  const set = new ReplicaSet(t, device)
   t.testdir({})
   const names = ['a', 'b', 'c']
   for (const name of names) await set.start(name)
@@ -260,7 +164,7 @@ t.test('the owner changes while clients write', async (t) => {
 })
 
 t.test('a write that was on its way when its owner lost the replica set is not written over', async (t) => {
-  const set = new ReplicaSet(t)
+  const set = new ReplicaSet(t, device)
   t.testdir({})
   const face = set.log.face()
   let onSent: (() => void) | undefined
@@ -303,7 +207,7 @@ t.test('a write that was on its way when its owner lost the replica set is not w
 t.test(
   'an append of which nobody knows what became is there once, and a write that is sent again gets its answer',
   async (t) => {
-    const set = new ReplicaSet(t)
+    const set = new ReplicaSet(t, device)
     t.testdir({})
     let failure: 'before' | 'after' | undefined
     const face = set.log.face((when) => {
@@ -338,7 +242,7 @@ t.test(
 t.test(
   'a node that was away, or has lost its disk, gets what it lacks; what is another log, or no replica, is refused',
   async (t) => {
-    const set = new ReplicaSet(t)
+    const set = new ReplicaSet(t, device)
     t.testdir({})
     for (const name of ['a', 'b', 'c']) await set.start(name)
     await create(await set.give('a'))
@@ -376,7 +280,7 @@ t.test(
 )
 
 t.test('snapshots have the log begin later, and bring back a node that has nothing', async (t) => {
-  const set = new ReplicaSet(t, 10_000)
+  const set = new ReplicaSet(t, device, 10_000)
   t.testdir({})
   await set.start('a')
   const owner = await set.give('a')

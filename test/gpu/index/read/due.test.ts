@@ -50,6 +50,13 @@ function listed({ keys, payloads }: DueResult): string[] {
   ).sort()
 }
 
+/** All that there is, and when it expires. */
+const timesOf = async (structure: IndexStructure) => {
+  const request = { op: 'scan', ranges: 1, limit: 1 << 16, withExpireAt: true } as const
+  const { keys, payloads, expireAt } = await structure.read(request, {})
+  return [keys, payloads, expireAt!].map(({ bytes, width }) => [Buffer.from(bytes).toString('hex'), width])
+}
+
 const payloadsOf = async (structure: IndexStructure, keys: Column) => {
   const { payloads, offsets } = await structure.read({ op: 'getAll', limit: 1 << 20 }, { keys })
   return {
@@ -101,6 +108,7 @@ for (const given of everyOther(shapes, seed)) {
           t.equal((await tree.read(request, {})).due, 0)
         }
         t.same(await payloadsOf(tree, all), await payloadsOf(model, all))
+        t.same(await timesOf(tree), await timesOf(model))
         const first = await tree.read({ op: 'get' }, { keys: all })
         t.equal(first.payloads.bytes.byteLength, KEYS * (payloadBytes - 8))
         t.same(
@@ -142,5 +150,11 @@ t.test('what is due in several shards', async (t) => {
   t.equal(next, 1)
   t.equal(countOf(found), 1000)
   t.ok(aligned(found.bytes, Uint32Array).every((key) => key < 100_000))
+  const all = { op: 'scan', ranges: 1, limit: rows, withExpireAt: true } as const
+  const { expireAt, payloads: scanned } = await tree.read(all, {})
+  const times = aligned(expireAt!.bytes, BigUint64Array)
+  t.equal(times.length, rows)
+  t.ok(times.every((time, i) => time === BigInt(2 ** 32 + 1 + i)))
+  t.ok(aligned(scanned.bytes, Uint32Array).every((word, i) => word === 3 * i + 2))
   tree.destroy()
 })

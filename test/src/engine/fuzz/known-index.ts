@@ -29,20 +29,18 @@ export interface Room {
   readonly isCut: boolean
   /** Bytes of device memory; unlimited without it. */
   readonly deviceMemory?: number | undefined
-  /** Whether the engine owns a replica set, which has no entries that expire. */
-  readonly isReplicated?: boolean | undefined
 }
 
 /** A definition at random of what has room. */
 export function randomDefinition(
   random: Random,
   name: string,
-  { isCut, deviceMemory, isReplicated }: Room,
+  { isCut, deviceMemory }: Room,
 ): IndexDefinition {
   const payloadKind = random.pick(['u32', 'u64', 'bytes', 'bytes', 'fixed(7)', 'fixed(64)'] as const)
   const keyType = random.pick(KEY_TYPES)
   const { structure = 'prefix', ...layout } = randomLayout(random)
-  const ttl = random.chance(0.5) && isReplicated !== true ? { ttl: random.pick([0, 5, 40]) } : {}
+  const ttl = random.chance(0.5) ? { ttl: random.pick([0, 5, 40]) } : {}
   // One key's payloads must fit into a shard, and so must a few keys of full trees.
   if (isCut) return { name, keyType, payloadKind, unique: true, structure, ...ttl }
   const unique = random.chance(0.4)
@@ -155,6 +153,7 @@ export class KnownIndex {
     const ranges = random.pick([1, 1, 3])
     const bound = () => (random.chance(0.3) ? undefined : this.keySpace.bounds(ranges))
     const range = { ranges, fromExclusive: random.chance(0.3), toExclusive: random.chance(0.3) }
+    const withExpireAt = this.definition.ttl !== undefined && random.chance(0.5)
     switch (random.below(6)) {
       case 0:
         return { request: { op: 'get', withSequences: random.chance(0.3) }, columns: { keys } }
@@ -168,7 +167,7 @@ export class KnownIndex {
         return { request: { op: 'countRanges', ...range }, columns: { from: bound(), to: bound() } }
       default:
         return {
-          request: { op: 'scan', ...range, reverse, limit: random.pick([1, 20, 5000]) },
+          request: { op: 'scan', ...range, reverse, limit: random.pick([1, 20, 5000]), withExpireAt },
           columns: { from: bound(), to: bound() },
         }
     }

@@ -33,6 +33,8 @@ export interface SentWrite {
 export type WorldOptions = Room &
   Pick<EngineOptions, 'directory' | 'structures' | 'onWarning'> & {
     readonly openDevice: () => Promise<Device>
+    /** Whether the engine owns a replica set. */
+    readonly isReplicated?: boolean | undefined
   }
 
 const CLIENT = 'fuzz'
