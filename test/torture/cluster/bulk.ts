@@ -14,6 +14,7 @@ export class Bulk {
   readonly #keys: SpreadKeys
   readonly #acknowledged: number[] = []
   #next = 0
+  #isGrowing = false
 
   private constructor(index: Index<'u32', 'bytes'>, keys: SpreadKeys) {
     this.#index = index
@@ -25,13 +26,16 @@ export class Bulk {
     return new Bulk(await client.createIndex(definition, { splitAt: keys.splitAt }), keys)
   }
 
-  /** Writes more of them. */
+  /** Writes more of them, unless it still does: the log must reach back to what a node has that was away for long. */
   async grow(sets: number, attempt: Attempt): Promise<void> {
+    if (this.#isGrowing) return
+    this.#isGrowing = true
     for (let left = PAYLOADS * sets; left > 0; left--) {
       const key = this.#keys.keyOf(this.#next++)
       const payload = new Uint8Array(PAYLOAD_BYTES).fill(key)
       if (await attempt(key, () => this.#index.put(key, payload))) this.#acknowledged.push(key)
     }
+    this.#isGrowing = false
   }
 
   /** @throws Error that says what is lacking */

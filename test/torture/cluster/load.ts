@@ -9,12 +9,22 @@ import {
 import type { ReplicaFigures } from '../../../protocol/replica.js'
 import { Random } from '../../random.js'
 import { Bulk } from './bulk.js'
+import { type Entries, type Indexes, JointBatches } from './joint.js'
 import { SpreadKeys } from './keys.js'
 import { Marks } from './marks.js'
 import type { NodeAddress } from './nodes.js'
-import { type Act, explainFollower, explainHistory, type Operation, type Value } from './register.js'
+import {
+  type Act,
+  explainFollower,
+  explainHistory,
+  type Operation,
+  shownHistory,
+  type Value,
+} from './register.js'
 
 const CLIENTS = 4
+/** Further ones, where there are several replica sets. */
+const JOINT_CLIENTS = 3
 /** Keys that are written to at a time, few so that clients meet. */
 const KEYS = 3
 /** From here on they are of marks, one a client and replica set. */
@@ -25,13 +35,6 @@ const REGISTERS = 'registers'
 const JOURNAL = 'journal'
 const NEVER = Number.POSITIVE_INFINITY
 
-/** What a client has added to the journal, under its number as the key. */
-interface Entries {
-  readonly acknowledged: Set<number>
-  /** Whose outcome is not known. */
-  readonly unknown: Set<number>
-}
-
 /**
  * Clients of a cluster, and all that they saw. Of its two indexes, the one has registers, to each of which they do all at once; to the other, whose keys have many payloads, each adds what
  * nobody else does.
@@ -41,14 +44,12 @@ export class Load {
   readonly #sets: number
   readonly #keys: SpreadKeys
   readonly #marks = new Marks()
+  readonly #joint: JointBatches
   readonly #clients: Client[] = []
   readonly #histories = new Map<number, Operation[]>()
   /** Reads of a follower over one connection, by the key. */
   readonly #followed: Map<number, Operation[]>[] = []
-  readonly #entries = Array.from(
-    { length: CLIENTS },
-    (): Entries => ({ acknowledged: new Set(), unknown: new Set() }),
-  )
+  readonly #entries: Entries[] = []
   readonly #random: Random
   readonly #working: Promise<void>[] = []
   #bulk: Bulk | undefined
@@ -67,6 +68,12 @@ export class Load {
     this.#random = random
     this.#sets = Math.max(...nodes.map(({ set }) => set)) + 1
     this.#keys = new SpreadKeys(this.#sets)
+    this.#joint = new JointBatches({
+      keys: this.#keys,
+      sets: this.#sets,
+      newValue: () => ++this.#written,
+      note: (error) => this.#note(error),
+    })
     this.acknowledged = Array.from({ length: this.#sets }, () => [])
   }
 
@@ -75,11 +82,20 @@ export class Load {
     const definition = { keyType: 'u32', payloadKind: 'u32' } as const
     const { splitAt } = load.#keys
     const options = { ifNotExists: true, splitAt }
-    for (let i = 0; i < CLIENTS; i++) {
+    for (let i = 0; i < CLIENTS + (load.#sets > 1 ? JOINT_CLIENTS : 0); i++) {
       const client = await load.#connect(nodes)
       const registers = await client.createIndex({ ...definition, name: REGISTERS, unique: true }, options)
       const journal = await client.createIndex({ ...definition, name: JOURNAL, unique: false }, options)
-      load.#working.push(load.#write(client, registers, journal, i))
+      const indexes = { client, registers, journal }
+      const entries = {
+        key: load.#keys.keyOf(i),
+        acknowledged: new Set<number>(),
+        unknown: new Set<number>(),
+      }
+      load.#entries.push(entries)
+      load.#working.push(
+        i < CLIENTS ? load.#write(indexes, entries, i) : load.#writeJointly(indexes, entries),
+      )
     }
     for (const node of nodes) load.#working.push(load.#follow(node))
     load.#bulk = await Bulk.create(await load.#connect(nodes), load.#keys)
@@ -145,6 +161,7 @@ export class Load {
         throw new Error(`node ${i} has not the same as node ${other}:\n${contents}\n${all[other]}`)
     }
     this.#checkHistories()
+    await this.#joint.check(registers)
     await this.#bulk?.check()
     await this.#checkJournal(await client.index<'u32', 'u32'>(JOURNAL))
   }
@@ -156,14 +173,18 @@ export class Load {
     return client
   }
 
+  async #writeJointly(indexes: Indexes, entries: Entries): Promise<void> {
+    const random = new Random(this.#random.word())
+    while (!this.#isOver) await this.#joint.act(this.#window, indexes, entries, random)
+  }
+
+  /** @param number of the client */
   async #write(
-    client: Client,
-    registers: Index<'u32', 'u32'>,
-    journal: Index<'u32', 'u32'>,
+    { client, registers, journal }: Indexes,
+    { key: own, acknowledged, unknown }: Entries,
     number: number,
   ): Promise<void> {
     const random = new Random(this.#random.word())
-    const { acknowledged, unknown } = this.#entries[number]!
     while (!this.#isOver) {
       const key = this.#someKey(random)
       const history = this.#historyOf(key)
@@ -178,8 +199,7 @@ export class Load {
         const mark = this.#keys.keyOf(FIRST_MARK + number * this.#sets + random.below(this.#sets))
         await this.#attempt(mark, () => this.#marks.raise(client, registers, mark, value))
       } else {
-        const entries = this.#keys.keyOf(number)
-        const isDone = await this.#attempt(entries, () => journal.insert(entries, value))
+        const isDone = await this.#attempt(own, () => journal.insert(own, value))
         ;(isDone ? acknowledged : unknown).add(value)
       }
       await pause(random.below(20))
@@ -314,19 +334,19 @@ export class Load {
     for (const [key, history] of this.#histories) {
       const wrong = explainHistory(history)
       if (wrong !== undefined)
-        throw new Error(`the history of key ${key} is not linearizable: ${wrong}\n${shown(history)}`)
+        throw new Error(`the history of key ${key} is not linearizable: ${wrong}\n${shownHistory(history)}`)
     }
     for (const connection of this.#followed) {
       for (const [key, reads] of connection) {
         const wrong = explainFollower(reads, this.#historyOf(key))
-        if (wrong !== undefined) throw new Error(`a follower's key ${key}: ${wrong}\n${shown(reads)}`)
+        if (wrong !== undefined) throw new Error(`a follower's key ${key}: ${wrong}\n${shownHistory(reads)}`)
       }
     }
   }
 
   async #checkJournal(journal: Index<'u32', 'u32'>): Promise<void> {
-    for (const [client, { acknowledged, unknown }] of this.#entries.entries()) {
-      const found = [...(await journal.getAll(this.#keys.keyOf(client)))]
+    for (const [client, { key, acknowledged, unknown }] of this.#entries.entries()) {
+      const found = [...(await journal.getAll(key))]
       const distinct = new Set(found)
       if (distinct.size < found.length) throw new Error(`client ${client} has entries in the journal twice`)
       for (const payload of acknowledged) {
@@ -338,13 +358,6 @@ export class Load {
       }
     }
   }
-}
-
-function shown(history: readonly Operation[]): string {
-  return [...history]
-    .sort((one, other) => one.begin - other.begin)
-    .map((operation) => JSON.stringify(operation))
-    .join('\n')
 }
 
 async function replicaOf(client: Client, deadline = DEADLINE_MS): Promise<ReplicaFigures> {

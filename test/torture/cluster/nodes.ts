@@ -2,6 +2,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { childProgram } from '../../../bench/child-program.js'
 import { ServerProcess } from '../../../bench/server-process.js'
+import { connect, WarpdexError } from '../../../clients/sdk/index.js'
 import { NatsServers } from '../../src/cluster/nats-servers.js'
 import { Disk } from './disk.js'
 import { type Cut, TcpProxy, WHOLE } from './tcp-proxy.js'
@@ -33,6 +34,9 @@ export interface NodeAddress {
 
 /** Of log, after which the owner takes a snapshot: what a node lacks that was away for a while is there. */
 const SNAPSHOT_BYTES = 6 * 2 ** 20
+
+/** How long a node has to leave what it owns: others may start. */
+const DRAIN_MS = 10_000
 
 /** Nodes and NATS servers that can be killed, stopped and cut off. */
 export class Nodes {
@@ -110,6 +114,18 @@ export class Nodes {
   /** Removes all that one has, while it is dead. */
   async empty(i: number): Promise<void> {
     await rm(this.#nodes[i]!.directory, { recursive: true })
+  }
+
+  /** Has one leave what it owns to another one, where one can take it. */
+  async drain(i: number): Promise<void> {
+    const client = await connect(urlOf(this.#nodes[i]!), { set: 0, deadline: DRAIN_MS })
+    try {
+      await client.handOver()
+    } catch (error) {
+      if (!(error instanceof WarpdexError)) throw error
+    } finally {
+      await client.close({ now: true })
+    }
   }
 
   pause(i: number): void {

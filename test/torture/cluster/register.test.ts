@@ -69,6 +69,19 @@ const WRONG: Readonly<Record<string, readonly Operation[]>> = {
     read(undefined, 8, 9),
   ],
   'two swaps of one value': [put(1, 1, 2), swap(1, 2, [3, 6]), swap(1, 3, [4, 5])],
+  'a batch of which reads of one key see a part, and later ones of another key do not': [
+    put(1, 1, 2),
+    put(2, 3, 9),
+    read(2, 4, 5),
+    read(1, 6, 7),
+  ],
+  'an unanswered batch of which one key has a part': [
+    put(1, 1, 2),
+    put(2, 3, NEVER),
+    read(1, 10, 11),
+    read(2, 12, 13),
+    read(1, 14, 15),
+  ],
   'a swap that is refused without a reason': [put(1, 1, 2), swap(1, 2, [3, 4], true)],
 }
 

@@ -17,6 +17,14 @@ export interface Operation {
   readonly end: number
 }
 
+/** All of them, in the order in which they began. */
+export function shownHistory(history: readonly Operation[]): string {
+  return [...history]
+    .sort((one, other) => one.begin - other.begin)
+    .map((operation) => JSON.stringify(operation))
+    .join('\n')
+}
+
 /** A state that a key may be in, and which of the operations that have begun and not ended brought it there. */
 interface Possibility {
   readonly value: Value

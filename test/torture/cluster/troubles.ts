@@ -46,6 +46,12 @@ export const TROUBLES: Readonly<Record<string, Trouble>> = {
     },
     end: (nodes, i) => nodes.run(i),
   },
+  'node drained': {
+    longest: 1000,
+    of: 'node',
+    begin: (nodes, i) => nodes.drain(i),
+    end: () => {},
+  },
   'node cut off': cutOff({ nats: BOTH, clients: BOTH }),
   'node cut off from NATS': cutOff({ nats: BOTH }),
   'node cannot send to NATS': cutOff({ nats: { ...WHOLE, toServer: true } }),
