@@ -10,7 +10,7 @@ const directory = t.testdir()
 const server = [join(COMPILED, 'test/torture/kill-server.js')]
 
 /** Servers over models, two at a time, killed so often between them. */
-const KILLS = 32
+const KILLS = 20
 
 async function killed(
   options: Pick<KillOptions, 'structures' | 'longest' | 'workloads'>,
