@@ -5,6 +5,7 @@ import { decodeFrame, isControlFrame } from './frame.js'
 import { LIMITS } from './limits.js'
 import { type ColumnSections, columnSections } from './relation-sections.js'
 import { RequestReader } from './request-reader.js'
+import { parseSpread, type Spread } from './spread.js'
 
 /** What `append` has beside its id. */
 export interface AppendFields {
@@ -12,6 +13,8 @@ export interface AppendFields {
   readonly rows: number
   /** A write of the same client with the same number is applied once, however often it is sent. */
   readonly writeId: number | undefined
+  /** What the relation is taken for, as in the requests of a client of a cluster. */
+  readonly spread: Spread | undefined
   /** Nullable ones may be left out. */
   readonly columns: readonly ColumnSections[]
 }
@@ -21,6 +24,7 @@ export function readAppend(r: RequestReader): AppendFields {
     relation: r.indexName('relation'),
     rows: r.whole('rows'),
     writeId: r.optionalWhole('writeId'),
+    spread: parseSpread(r.value('spread')),
     columns: columnSections(r),
   }
 }

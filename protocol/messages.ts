@@ -3,6 +3,7 @@ import { decodeDataRequest } from './data-frame.js'
 import type { DataRequest } from './data-request.js'
 import { badRequest } from './errors.js'
 import { decodeFrame, type Frame, frameError, isControlFrame } from './frame.js'
+import { isMap } from './is-map.js'
 import { parseLayout } from './layout-options.js'
 import { LIMITS } from './limits.js'
 import { parsePlacement } from './placement.js'
@@ -12,6 +13,7 @@ import { readTables } from './query/query-tables.js'
 import { parseColumns } from './relation.js'
 import { columnNames } from './relation-sections.js'
 import { RequestReader } from './request-reader.js'
+import { parseSpread, type Spread } from './spread.js'
 import { parseSql } from './sql.js'
 import type { TreeLayout } from './traversal.js'
 import { parseKeyType, parsePayloadKind } from './types.js'
@@ -48,6 +50,8 @@ const PARSERS = {
   createRelation: (r) => ({
     relation: r.indexName('relation'),
     columns: parseColumns(r.value('columns')),
+    // Over the replica sets of a cluster.
+    spread: parseSpread(r.value('spread')),
     ifNotExists: r.flag('ifNotExists'),
   }),
   dropRelation: (r) => ({ relation: r.indexName('relation'), ifExists: r.flag('ifExists') }),
@@ -56,6 +60,7 @@ const PARSERS = {
     relation: r.indexName('relation'),
     index: r.indexName('index'),
     columns: columnNames(r),
+    spread: parseSpread(r.value('spread')),
     ifNotExists: r.flag('ifNotExists'),
     ...layout(r),
   }),
@@ -67,6 +72,7 @@ const PARSERS = {
     where: r.value('where'),
     set: r.value('set'),
     lists: readLists(r),
+    spread: parseSpread(r.value('spread')),
     writeId: r.optionalWhole('writeId'),
   }),
   // Several writes and the conditions on which they are made, all or none.
@@ -85,6 +91,7 @@ const PARSERS = {
     limit: r.whole('limit', 0, LIMITS.batchItems),
     // Of the relation when the number of the first row was known.
     numbering: r.optionalWhole('numbering'),
+    spread: parseSpread(r.value('spread')),
   }),
   // Later requests of the same client may read what there is at this moment, by the number that it gives it.
   openVersion: (r) => ({
@@ -114,6 +121,10 @@ const PARSERS = {
     // Rows that it scans by names of theirs.
     tables: readTables(r),
     sql: parseSql(r.value('sql')),
+    // Of the relations that are spread over the replica sets of a cluster, of which it reads what is on this one.
+    spread: parseSpreads(r.value('spread')),
+    // Whether a statement is answered with its tree.
+    plan: r.flag('plan'),
     ...resultOf(r),
   }),
   queryNext: (r) => ({ cursor: r.whole('cursor') }),
@@ -137,6 +148,13 @@ function resultOf(r: RequestReader): { explain: boolean; keep: Keep | undefined 
   const wanted = { explain: r.flag('explain'), keep: parseKeep(r.value('keep')) }
   if (!wanted.explain || wanted.keep === undefined) return wanted
   throw badRequest('query takes "explain" or "keep", not both')
+}
+
+/** By names of relations. */
+function parseSpreads(value: unknown): ReadonlyMap<string, Spread | undefined> {
+  if (value !== undefined && !isMap(value))
+    throw badRequest('"spread" of a query is a map by names of relations')
+  return new Map(Object.entries(value ?? {}).map(([name, spread]) => [name, parseSpread(spread)]))
 }
 
 /** An index, or a relation, or neither. */

@@ -2,6 +2,7 @@ import { type ColumnType, parseColumnType, TYPE_NAMES } from './column-types.js'
 import { badRequest, WarpdexError } from './errors.js'
 import { LIMITS } from './limits.js'
 import { isName } from './names.js'
+import type { Spread } from './spread.js'
 
 export interface ColumnDefinition {
   readonly name: string
@@ -15,6 +16,8 @@ export interface RelationDefinition {
   readonly name: string
   /** In order; names differ. */
   readonly columns: readonly ColumnDefinition[]
+  /** In a cluster of several replica sets; on replica set 0 without it. */
+  readonly spread?: Spread | undefined
 }
 
 /** How long the kept result of a query stays. */

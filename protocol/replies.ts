@@ -6,6 +6,7 @@ import type { ControlOp } from './messages.js'
 import type { PlacedBatch } from './query/batch-section.js'
 import type { QueryExplanation } from './query/explanation.js'
 import type { KeptRelation } from './query/keep.js'
+import type { PackedQuery } from './query/pack-query.js'
 import type { SelectionCosts } from './query/selection-costs.js'
 import type { ColumnDefinition, RelationDefinition, RelationInfo } from './relation.js'
 import type { AppendedRows } from './relation-batch.js'
@@ -144,6 +145,8 @@ export interface ReplyFields {
     readonly cursor?: number | undefined
     readonly explanation?: QueryExplanation | undefined
     readonly kept?: KeptRelation | undefined
+    /** The tree of a statement, how many lists of constants come with it, and whether it is to be explained. */
+    readonly plan?: (PackedQuery['fields'] & { readonly explain: boolean }) | undefined
   }
   readonly queryNext: { readonly batch: PlacedBatch; readonly more: boolean }
   readonly queryEnd: NoFields

@@ -1,6 +1,6 @@
 import { concatenate } from '../../protocol/columns.js'
 import type { DataRequest } from '../../protocol/data-request.js'
-import type { Section } from '../../protocol/frame.js'
+import { decodeFrame, encodeFrame, type Section } from '../../protocol/frame.js'
 import type { ControlRequest } from '../../protocol/messages.js'
 import type { OpenedIndex } from '../../protocol/replies.js'
 import { type EncodedPart, piecesOf } from '../sdk/atomic-write.js'
@@ -17,15 +17,21 @@ import { dataCallOf } from './data-call.js'
  * @param indexOf what a part means by its handle
  */
 export function encodeParts(
-  { parts }: ControlRequest<'batch'>,
+  { parts, writeId }: ControlRequest<'batch'>,
   sections: ReadonlyMap<string, Section>,
   cluster: ClusterConnection,
   indexOf: (part: DataRequest) => Promise<OpenedIndex>,
 ): Promise<readonly EncodedPart[]> {
   const encoded = parts.map(async (part, i): Promise<EncodedPart> => {
     if (part.op === 'append') {
-      const frames = [sections.get(String(i))!.bytes]
-      return { part: { index: undefined, items: 0 }, pieces: [{ connection: cluster.home, frames }] }
+      const { connections, spread } = await cluster.placeRows(part.relation, UNBOUNDED, writeId)
+      const { header, sections: columns } = decodeFrame(sections.get(String(i))!.bytes)
+      const { sections: _, ...fields } = header
+      const frames = [encodeFrame({ ...fields, spread }, Object.fromEntries(columns))]
+      return {
+        part: { index: undefined, items: 0 },
+        pieces: connections.map((connection) => ({ connection, frames })),
+      }
     }
     const index = await indexOf(part)
     const call = dataCallOf(part, index)

@@ -115,6 +115,7 @@ const RELATION_FIELDS: Kinds<RelationInfo> = {
   columns: ANYTHING,
   indexes: ANYTHING,
   kept: ANYTHING,
+  spread: TEXT,
 }
 
 /**
@@ -330,9 +331,10 @@ export class Client {
     checkName(definition.name, 'createRelation', 'a relation')
     checkOptions(options, CREATE_OPTIONS, 'createRelation')
     const columns = parseColumns(definition.columns)
-    const fields = { relation: definition.name, columns, ifNotExists: options.ifNotExists }
+    const { name: relation, spread } = definition
+    const fields = { relation, columns, spread, ifNotExists: options.ifNotExists }
     await this.#request('createRelation', fields, options)
-    return this.relation(definition.name)
+    return this.relation(relation)
   }
 
   /**

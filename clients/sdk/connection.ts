@@ -3,6 +3,7 @@ import { WarpdexError } from '../../protocol/errors.js'
 import type { Sections } from '../../protocol/frame.js'
 import type { ControlOp } from '../../protocol/messages.js'
 import type { OpenedIndex, ReplyFields } from '../../protocol/replies.js'
+import type { Spread } from '../../protocol/spread.js'
 import type { IndexDefinition } from '../../protocol/types.js'
 import type { AtomicResult, EncodedPart } from './atomic-write.js'
 import type { Bounds, CallOptions } from './call-options.js'
@@ -65,12 +66,17 @@ export interface Connection {
    * @param splitAt keys with which another replica set begins
    */
   placementFor(definition: IndexDefinition, splitAt: AnyKeys | undefined): Pick<IndexDefinition, 'placement'>
-  /** The one by which requests for relations go. */
+  /** To replica set 0. */
   readonly home: Connection
   /** One to each replica set, by its number. */
   readonly replicaSets: readonly Connection[]
   /** Where calls go that are to be carried out together: each connection has those of their items that are for its replica set. */
   locate(calls: readonly DataCall[], index: OpenedIndex, bounds: Bounds): Promise<readonly Located[]>
+  /**
+   * Where rows for a relation go.
+   * @param writeId by which they are written; any of the connection's by default
+   */
+  placeRows(relation: string, bounds: Bounds, writeId?: number): Promise<RowPlace>
   /**
    * Writes the parts of a batch, all or none.
    * @param sent called when requests to their indexes may follow
@@ -86,6 +92,13 @@ export interface Connection {
    * @returns resolves when it is closed
    */
   close(now: boolean): Promise<void>
+}
+
+export interface RowPlace {
+  /** All of them get the rows. */
+  readonly connections: readonly Connection[]
+  /** What the request says of the relation. */
+  readonly spread?: Spread | undefined
 }
 
 export interface Located {

@@ -13,7 +13,7 @@ import {
   UNBOUNDED,
   withinBounds,
 } from './call-options.js'
-import { type Connection, closedByUser, type Located, takeVersion } from './connection.js'
+import { type Connection, closedByUser, type Located, type RowPlace, takeVersion } from './connection.js'
 import { type DataCall, encodeCall } from './data-call.js'
 import { IndexOrder } from './index-order.js'
 import { FIRST_ID, isFinal, type Link, openLink } from './link.js'
@@ -196,6 +196,10 @@ export class NodeConnection implements Connection {
 
   async locate(calls: readonly DataCall[], index: OpenedIndex): Promise<readonly Located[]> {
     return [{ connection: this, index, calls: calls.map((call) => ({ call })) }]
+  }
+
+  async placeRows(): Promise<RowPlace> {
+    return { connections: [this] }
   }
 
   writeBatch(parts: readonly EncodedPart[], bounds: Bounds, sent: () => void) {

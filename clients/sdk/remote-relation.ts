@@ -98,8 +98,8 @@ export class Relation {
   /** What the relation was created as; asked for once. */
   async definition(options: CallOptions = {}): Promise<RelationDefinition> {
     checkOptions(options, CALL_OPTIONS, 'definition')
-    const { name, columns } = await this.#definition.get(this.#connection.bounds(options))
-    return { name, columns }
+    const { name, columns, spread } = await this.#definition.get(this.#connection.bounds(options))
+    return { name, columns, ...(spread && { spread }) }
   }
 
   /** Rows of the relation and its memory. */
@@ -346,9 +346,10 @@ export class RowBatch {
       learn: async (bounds) => {
         known = await definition.get(bounds)
       },
-      encode: async () => {
-        const frames = known === undefined ? [] : [appendFrame(relation, input, known)]
-        return [{ connection: connection.home, frames }]
+      encode: async (_, bounds) => {
+        const { connections, spread } = await connection.placeRows(relation, bounds)
+        const frames = known === undefined ? [] : [appendFrame(relation, input, { ...known, spread })]
+        return connections.map((connection) => ({ connection, frames }))
       },
       learnAgain: async ({ code }) => {
         if (DEFINITION_ERRORS.includes(code)) definition.forget()
@@ -366,8 +367,9 @@ export function appendFrame(
 ): Uint8Array {
   const rows = inputRows(input, definition)
   const batch = packBatch(input, definition)
-  const fields = { id: 0, op: 'append', relation, rows, columns: [...batch.columns.keys()] }
-  return encodeFrame(fields, sectionsOfBatch(batch, definition.columns))
+  const { spread, columns } = definition
+  const fields = { id: 0, op: 'append', relation, rows, spread, columns: [...batch.columns.keys()] }
+  return encodeFrame(fields, sectionsOfBatch(batch, columns))
 }
 
 const DEFINITION_ERRORS: readonly string[] = ['UNKNOWN_RELATION', 'BAD_REQUEST']

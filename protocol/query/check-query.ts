@@ -6,10 +6,17 @@ import { refuseClashes, toldApart } from './column-names.js'
 import type { ConstantList } from './constant-lists.js'
 import { NodeReader } from './node-reader.js'
 import { type ResultColumn, SET_OPERATORS, type SetOperator } from './tree.js'
-import { columnAt, inputsOf, type TypedExpression, type TypedNode, withValues } from './typed.js'
+import {
+  columnAt,
+  inputsOf,
+  type NamedColumn,
+  type TypedExpression,
+  type TypedNode,
+  withValues,
+} from './typed.js'
 
 /** Columns of a relation by its name; throws where there is no such relation. */
-export type SchemaOf = (relation: string) => readonly ResultColumn[]
+export type SchemaOf = (relation: string) => readonly NamedColumn[]
 
 const NODE_OPS = [
   'scan',
@@ -105,7 +112,7 @@ function checkScan(reader: NodeReader, schemaOf: SchemaOf): TypedNode {
   const relation = reader.text('relation')
   const as = reader.optionalText('as')
   const columns = schemaOf(relation).map((column) =>
-    as === undefined ? { ...column, relation } : { ...column, name: `${as}.${column.name}` },
+    as === undefined ? { relation, ...column } : { ...column, name: `${as}.${column.name}` },
   )
   return { op: 'scan', relation, kept: [...columns.keys()], columns, path: reader.path }
 }

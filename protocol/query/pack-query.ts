@@ -23,6 +23,11 @@ const INLINE = 64
  */
 export function packQuery(tree: unknown): PackedQuery {
   const { query, lists } = takeLists(tree)
+  return packedWith(query, lists)
+}
+
+/** A tree whose lists were taken out of it, with them. */
+export function packedWith(query: unknown, lists: readonly ConstantList[]): PackedQuery {
   const sections = Object.fromEntries<Section>(
     lists.flatMap((list, i) => Object.entries(list).map(([part, section]) => [`${i}.${part}`, section])),
   )

@@ -7,10 +7,13 @@ import { parseColumns, type RelationDefinition } from '../relation.js'
 import { type RelationBatch, settleBatch } from '../relation-batch.js'
 import { batchFromSections } from '../relation-sections.js'
 import type { RequestReader } from '../request-reader.js'
+import type { NamedColumn } from './typed.js'
 
 /** Rows that come with a query, which scans them by their name as it does a relation. */
 export interface QueryTable {
   readonly definition: RelationDefinition
+  /** Of each column the relation that it comes from, as joins name it; the table itself unless given. */
+  readonly of?: readonly (string | null)[] | undefined
   /** Its rows, as appends of them. */
   readonly appends: readonly AppendFields[]
 }
@@ -27,31 +30,42 @@ export function readTables(r: RequestReader): readonly QueryTable[] {
       'TOO_LARGE',
       `a query has ${given.length} tables; ${LIMITS.queryTables} are allowed`,
     )
-  const definitions = given.map(readDefinition)
+  const tables = given.map(readTable)
   const appends: AppendFields[] = []
   for (;;) {
     const section = r.optionalSection(`rows.${appends.length}`)
     if (section === undefined) break
     appends.push(readAppendFrame(section.bytes))
   }
-  const names = new Set(definitions.map(({ name }) => name))
-  if (names.size < definitions.length) throw badRequest('two tables of a query have one name')
+  const names = new Set(tables.map(({ definition }) => definition.name))
+  if (names.size < tables.length) throw badRequest('two tables of a query have one name')
   const other = appends.find(({ relation }) => !names.has(relation))
   if (other !== undefined)
     throw badRequest(`rows are for ${JSON.stringify(other.relation)}, which is no table of the query`)
-  return definitions.map((definition) => ({
-    definition,
-    appends: appends.filter(({ relation }) => relation === definition.name),
+  return tables.map((table) => ({
+    ...table,
+    appends: appends.filter(({ relation }) => relation === table.definition.name),
   }))
 }
 
-function readDefinition(value: unknown): RelationDefinition {
-  const { name, columns } = { ...Object(value) } as Record<string, unknown>
-  if (typeof name === 'string' && isName(name))
-    return { name, columns: parseColumns(columns, parseResultType) }
-  throw badRequest(
-    `a table of a query needs a "name" of 1 to ${LIMITS.indexNameBytes} bytes of UTF-8 without control characters`,
-  )
+function readTable(value: unknown): Omit<QueryTable, 'appends'> {
+  const { name, columns, of } = { ...Object(value) } as Record<string, unknown>
+  if (typeof name !== 'string' || !isName(name))
+    throw badRequest(
+      `a table of a query needs a "name" of 1 to ${LIMITS.indexNameBytes} bytes of UTF-8 without control characters`,
+    )
+  const definition = { name, columns: parseColumns(columns, parseResultType) }
+  if (of === undefined) return { definition }
+  const isNameOrNone = (each: unknown) => each === null || typeof each === 'string'
+  if (!Array.isArray(of) || of.length !== definition.columns.length || !of.every(isNameOrNone))
+    throw badRequest('"of" of a table of a query has the name of a relation, or null, for each column')
+  return { definition, of }
+}
+
+/** The columns of a table as a query has them that scans it. */
+export function columnsOf({ definition, of }: Omit<QueryTable, 'appends'>): readonly NamedColumn[] {
+  if (of === undefined) return definition.columns
+  return definition.columns.map((column, i) => ({ ...column, relation: of[i] ?? undefined }))
 }
 
 /**

@@ -11,8 +11,8 @@ import type { EngineHost } from './engine-host.js'
 import {
   definitionOver,
   type RelationIndexDefinition,
-  sameColumns,
   sameDefinition,
+  sameRelation,
   settleDefinition,
 } from './index-definitions.js'
 import {
@@ -235,7 +235,7 @@ export abstract class Catalog {
       await this.stored.create(new Relation(definition, this.host))
       return true
     }
-    if (options.ifNotExists !== true || !sameColumns(existing.definition, definition)) {
+    if (options.ifNotExists !== true || !sameRelation(existing.definition, definition)) {
       throw relationExists(existing.definition)
     }
     await existing.ready()

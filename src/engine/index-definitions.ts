@@ -62,11 +62,12 @@ export function sameDefinition(one: IndexDefinition, other: IndexDefinition): bo
   )
 }
 
-export function sameColumns(
-  { columns }: RelationDefinition,
-  { columns: others }: RelationDefinition,
+export function sameRelation(
+  { columns, spread }: RelationDefinition,
+  { columns: others, spread: other }: RelationDefinition,
 ): boolean {
   return (
+    spread === other &&
     columns.length === others.length &&
     columns.every(({ name, type, nullable }, i) => {
       const other = others[i]

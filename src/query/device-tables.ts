@@ -2,12 +2,11 @@ import type { Device } from '../../gpu/device/device.js'
 import type { DeviceRelation } from '../../gpu/relational/device-relation.js'
 import { StoredRelation } from '../../gpu/relational/stored/stored-relation.js'
 import { columnWords } from '../../protocol/column-types.js'
-import type { RelationDefinition } from '../../protocol/relation.js'
+import type { QueryTable } from '../../protocol/query/query-tables.js'
 import type { RelationBatch } from '../../protocol/relation-batch.js'
 
 /** Rows that came with a query, checked. */
-export interface CheckedTable {
-  readonly definition: RelationDefinition
+export interface CheckedTable extends Omit<QueryTable, 'appends'> {
   readonly batches: readonly RelationBatch[]
 }
 

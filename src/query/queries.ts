@@ -7,7 +7,7 @@ import { checkQuery, relationsOf } from '../../protocol/query/check-query.js'
 import type { ConstantList } from '../../protocol/query/constant-lists.js'
 import type { QueryExplanation } from '../../protocol/query/explanation.js'
 import { type Keep, type KeptRelation, keptColumns, keptNode } from '../../protocol/query/keep.js'
-import { batchesOf, type QueryTable } from '../../protocol/query/query-tables.js'
+import { batchesOf, columnsOf, type QueryTable } from '../../protocol/query/query-tables.js'
 import { inputsOf, type TypedNode } from '../../protocol/query/typed.js'
 import type { RelationDefinition } from '../../protocol/relation.js'
 import { checkChange, type FoundRows, findRows, type RowChange } from './changed-rows.js'
@@ -251,7 +251,7 @@ export class Queries {
   #check({ query, reader, lists, tables }: Asked): TypedNode {
     const schemaOf = (relation: string) => {
       const table = tables?.get(relation)
-      if (table !== undefined) return table.definition.columns
+      if (table !== undefined) return columnsOf(table)
       reader.authorise?.(relation)
       return this.#host.columnsOf(relation)
     }
@@ -339,7 +339,7 @@ export class Queries {
 function checkedTables(tables: readonly QueryTable[] = []): ReadonlyMap<string, CheckedTable> {
   const checked = tables.map((table): [string, CheckedTable] => {
     const { definition } = table
-    return [definition.name, { definition, batches: batchesOf(table) }]
+    return [definition.name, { ...table, batches: batchesOf(table) }]
   })
   return new Map(checked)
 }

@@ -7,7 +7,7 @@ import type { OpenedIndex, ReplyFields } from '../../../protocol/replies.js'
 import type { IndexDefinition } from '../../../protocol/types.js'
 import { type AtomicResult, type EncodedPart, writeByOne } from '../atomic-write.js'
 import { afterThis, type Bounds, type CallOptions, withinBounds } from '../call-options.js'
-import { type Connection, closedByUser, type Located, takeVersion } from '../connection.js'
+import { type Connection, closedByUser, type Located, type RowPlace, takeVersion } from '../connection.js'
 import type { DataCall } from '../data-call.js'
 import { IndexCalls, isSame, type KnownIndex, REOPENING } from '../index-calls.js'
 import { IndexOrder } from '../index-order.js'
@@ -15,6 +15,7 @@ import { type AnyKeys, keyColumn } from '../keys.js'
 import { NodeConnection, type NodeOptions } from '../node-connection.js'
 import type { ConnectOptions } from '../options.js'
 import type { Reply } from '../reply.js'
+import { BY_RELATIONS, CHANGED_RELATION, ClusterRelations } from './cluster-relations.js'
 import { control } from './control.js'
 import { addressesOf, nodesBy, untilFound } from './find-nodes.js'
 import { partsOf } from './items.js'
@@ -37,6 +38,8 @@ const BY_KEYS: ReadonlySet<DataOp> = new Set([
   'write',
 ])
 
+const CHANGES_RELATIONS: ReadonlySet<ControlOp> = new Set(['createRelation', 'dropRelation'])
+
 export interface ClusterOptions extends NodeOptions {
   /** How many replica sets there are. */
   readonly sets: number
@@ -54,6 +57,7 @@ export class ClusterConnection implements Connection {
   readonly onClosing = new Set<() => void>()
   readonly #directory: NodeConnection | undefined
   readonly replicaSets: readonly NodeConnection[]
+  readonly #relations: ClusterRelations
   /** Of each replica set, by the names of indexes. */
   readonly #calls: readonly Map<string, IndexCalls>[]
   readonly #placements = new WeakMap<OpenedIndex, Placement>()
@@ -103,6 +107,7 @@ export class ClusterConnection implements Connection {
   ) {
     this.#directory = directory
     this.replicaSets = replicaSets
+    this.#relations = new ClusterRelations(replicaSets)
     this.#calls = replicaSets.map(() => new Map())
     this.#keepsWriteIds = keepsWriteIds
     // Far from those that the other client counts.
@@ -162,16 +167,19 @@ export class ClusterConnection implements Connection {
     bounds: Bounds,
     isAhead = false,
   ): Promise<Reply<O>> {
+    if (BY_RELATIONS.has(op))
+      return this.during(() => this.#relations.request(op, fields, sections, bounds)) as Promise<Reply<O>>
     const index = !isAhead && 'index' in fields ? fields.index : undefined
     const name = typeof index === 'string' ? index : undefined
     const send = (set: number, op: ControlOp, fields: object) =>
       this.replicaSets[set]!.request(op, fields, sections, bounds, true)
     // What is answered is what was asked for.
-    return this.#inTurn(
+    const answer = this.#inTurn(
       name,
       bounds,
       () => control(op, fields, this.replicaSets.length, send) as Promise<Reply<O>>,
     )
+    return CHANGES_RELATIONS.has(op) ? answer.finally(() => this.#relations.forget()) : answer
   }
 
   requestData<O extends DataOp>(
@@ -216,6 +224,10 @@ export class ClusterConnection implements Connection {
     )
   }
 
+  placeRows(relation: string, bounds: Bounds, writeId = this.newWriteId()): Promise<RowPlace> {
+    return this.#relations.placeRows(relation, writeId, bounds)
+  }
+
   async writeBatch(
     parts: readonly EncodedPart[],
     bounds: Bounds,
@@ -224,12 +236,17 @@ export class ClusterConnection implements Connection {
   ): Promise<readonly AtomicResult[]> {
     const connections = new Set(parts.flatMap(({ pieces }) => pieces.map(({ connection }) => connection)))
     try {
-      if (connections.size > 1) return await writeJointly(parts, this.replicaSets, writeId, bounds)
       const [connection = this.home] = connections
-      return await writeByOne(connection, parts, writeId, bounds, sent)
+      const results =
+        connections.size > 1
+          ? await writeJointly(parts, this.replicaSets, writeId, bounds)
+          : await writeByOne(connection, parts, writeId, bounds, sent)
+      return results.map((result, i) => this.#relations.numbered(result, parts[i]!))
     } catch (thrown) {
-      // What the indexes are there is learnt again, too.
-      if (REOPENING.includes(toWarpdexError(thrown).code))
+      // What the indexes and relations are there is learnt again, too.
+      const { code } = toWarpdexError(thrown)
+      if (CHANGED_RELATION.includes(code)) this.#relations.forget()
+      if (REOPENING.includes(code))
         for (const calls of this.#calls) for (const { definition } of calls.values()) definition.forget()
       throw thrown
     }

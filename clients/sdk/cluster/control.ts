@@ -1,6 +1,7 @@
 import { badRequest, WarpdexError } from '../../../protocol/errors.js'
 import type { ControlOp } from '../../../protocol/messages.js'
-import type { IndexStats, ReplyFields } from '../../../protocol/replies.js'
+import type { RelationDefinition } from '../../../protocol/relation.js'
+import type { IndexStats, RelationStats, ReplyFields } from '../../../protocol/replies.js'
 import type { IndexDefinition } from '../../../protocol/types.js'
 import type { Reply } from '../reply.js'
 import { setByName } from './placement.js'
@@ -18,7 +19,7 @@ const OF_A_NODE: ReadonlySet<ControlOp> = new Set([
 ])
 
 /**
- * Carries out a control request in a cluster. Replica set 0 has the definitions of all indexes, and the relations; what changes an index there is
+ * Carries out a control request in a cluster. Replica set 0 has the definitions of all indexes and relations; what changes an index there is
  * done elsewhere first, so that it can be done again should it end halfway.
  * @param sets how many replica sets there are
  */
@@ -41,7 +42,14 @@ export async function control(op: ControlOp, fields: object, sets: number, send:
     }
     case 'open':
       return open((fields as { readonly index: string }).index, send)
+    case 'createRelation': {
+      const ofAll = { ...fields, ifNotExists: true }
+      if ((fields as Partial<RelationDefinition>).spread !== undefined)
+        await Promise.all(others.map((set) => send(set, op, ofAll)))
+      return send(0, op, fields)
+    }
     case 'dropIndex':
+    case 'dropRelation':
       await Promise.all(others.map((set) => send(set, op, { ...fields, ifExists: true })))
       return send(0, op, fields)
     case 'renameIndex':
@@ -54,7 +62,6 @@ export async function control(op: ControlOp, fields: object, sets: number, send:
     }
     case 'snapshot':
     case 'stats':
-      if ('relation' in fields && fields.relation !== undefined) return send(0, op, fields)
       return joined(
         op,
         await Promise.all(
@@ -116,8 +123,28 @@ function joined(op: 'snapshot' | 'stats', replies: readonly (Reply | undefined)[
     )
     return { ...first, fields: { snapshots } as never }
   }
-  const indexes = indexesOf(replies.map((reply) => (reply?.fields as ReplyFields['stats'])?.indexes ?? []))
-  return { ...first, fields: { ...first.fields, indexes } as never }
+  const figures = replies.map((reply) => reply?.fields as ReplyFields['stats'] | undefined)
+  const indexes = indexesOf(figures.map((each) => each?.indexes ?? []))
+  const relations = relationsOf(figures.map((each) => each?.relations ?? []))
+  return { ...first, fields: { ...first.fields, indexes, relations } as never }
+}
+
+/** Of each relation what the first replica set has of it; of one that is spread by rows also the sum of all. */
+function relationsOf(sets: readonly (readonly RelationStats[])[]): readonly RelationStats[] {
+  const relations = new Map(
+    sets
+      .flat()
+      .toReversed()
+      .map((relation) => [relation.name, relation]),
+  )
+  return Array.from(relations.values(), (relation) => {
+    if (relation.spread !== 'rows') return relation
+    const parts = sets.flatMap((relations) => relations.filter(({ name }) => name === relation.name))
+    const sum = (figure: 'rows' | 'deviceBytes') => parts.reduce((all, part) => all + part[figure], 0)
+    // A numbering is told as that of rows that are read, here of those of replica set 0.
+    const numbering = Number(relation.numbering) * sets.length
+    return { ...relation, rows: sum('rows'), deviceBytes: sum('deviceBytes'), numbering }
+  })
 }
 
 const SUMMED = ['keys', 'payloads', 'deviceBytes', 'expired', 'expiring'] as const

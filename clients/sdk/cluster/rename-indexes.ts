@@ -14,6 +14,8 @@ const HELD = ' ~to '
 /** As `HELD`, of the first index, when no replica set has any of them under its old name. */
 const DECIDED = ' ~becomes '
 
+const UNKNOWN: readonly string[] = ['UNKNOWN_INDEX', 'UNKNOWN_RELATION']
+
 /** What an index is called whose place another one takes that is split at other keys. */
 export function formerName(index: string): string {
   return `${index} ~former`
@@ -97,12 +99,12 @@ function isOnFirst(index: IndexDefinition | undefined): boolean {
   return index !== undefined && (index.placement ?? []).every(({ set }) => set === 0)
 }
 
-/** An answer about an index; undefined where there is none. */
+/** An answer about an index or a relation; undefined where there is none. */
 export async function ifKnown(answer: Promise<Reply>): Promise<Reply | undefined> {
   try {
     return await answer
   } catch (error) {
-    if (error instanceof WarpdexError && error.code === 'UNKNOWN_INDEX') return undefined
+    if (error instanceof WarpdexError && UNKNOWN.includes(error.code)) return undefined
     throw error
   }
 }

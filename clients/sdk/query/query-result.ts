@@ -95,7 +95,7 @@ export class QueryResult implements AsyncIterable<QueryBatch> {
     const { seconds } = options
     const { fields } = await this.#ask({ keep: { name, seconds } })
     this.#onKept(name)
-    if (fields.kept === undefined) throw new WarpdexError('INTERNAL', 'the server did not keep the result')
+    if (fields.kept === undefined) throw new WarpdexError('INTERNAL', 'the server gave no rows')
     return fields.kept
   }
 
@@ -109,5 +109,5 @@ export class QueryResult implements AsyncIterable<QueryBatch> {
 function batchOf(batch: PlacedBatch, { sections }: Reply<'query' | 'queryNext'>): QueryBatch {
   const data = sections.get('data')
   if (data !== undefined) return new QueryBatch(decodeBatch(batch, data.bytes))
-  throw new WarpdexError('INTERNAL', "the server's reply to a query has no rows")
+  throw new WarpdexError('INTERNAL', 'the server gave no rows')
 }

@@ -1,13 +1,6 @@
 import { type ColumnDefinition, parseColumns } from '../../../protocol/relation.js'
 import type { RelationInput } from '../../../protocol/relation-values.js'
-import {
-  ANYTHING,
-  CALL_OPTIONS,
-  type CallOptions,
-  checkOptions,
-  type Kind,
-  type Kinds,
-} from '../call-options.js'
+import { ANYTHING, CALL_OPTIONS, type CallOptions, type Kinds } from '../call-options.js'
 import { appendFrame } from '../remote-relation.js'
 import type { Question } from './query-result.js'
 
@@ -23,24 +16,17 @@ export interface QueryOptions extends CallOptions {
   readonly tables?: Readonly<Record<string, TableInput>> | undefined
 }
 
-const TABLES: Kind = {
-  is: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-  right: 'tables by their names, as in { mine: { columns, rows } }',
-}
-
-export const QUERY_OPTIONS: Kinds<QueryOptions> = { tables: TABLES, ...CALL_OPTIONS }
-const TABLE_FIELDS: Kinds<TableInput> = { columns: ANYTHING, rows: ANYTHING }
+export const QUERY_OPTIONS: Kinds<QueryOptions> = { tables: ANYTHING, ...CALL_OPTIONS }
 
 /**
  * A question with tables.
  * @throws WarpdexError `BAD_REQUEST` for rows that are not of the columns
  */
 export function withTables(question: Question, tables: QueryOptions['tables']): Question {
-  if (tables === undefined) return question
-  const packed = Object.entries(tables).map(([name, table]) => {
-    checkOptions(table, TABLE_FIELDS, `table ${JSON.stringify(name)}`, 'field')
-    const definition = { name, columns: parseColumns(table.columns) }
-    return { definition, frame: appendFrame(name, table.rows, definition) }
+  if (!tables) return question
+  const packed = Object.entries(tables).map(([name, { columns, rows }]) => {
+    const definition = { name, columns: parseColumns(columns) }
+    return { definition, frame: appendFrame(name, rows, definition) }
   })
   const rows = packed.map(({ frame }, i) => [`rows.${i}`, { type: 'bytes', bytes: frame }] as const)
   return () => {

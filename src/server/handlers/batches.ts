@@ -7,6 +7,7 @@ import type { AtomicBatch } from '../../engine/atomic-batch.js'
 import type { Engine } from '../../engine/engine.js'
 import { authorise, authoriseData } from '../access/rights.js'
 import { indexesFor, type RequestContext } from './context.js'
+import { requireSpread } from './spread.js'
 
 /**
  * What the parts of a batch come to, each of which its asker must have the right to.
@@ -32,6 +33,7 @@ export function batchOf(
     if (part.op === 'append') {
       authorise(grant, { id: call.request.id, ...part })
       const relation = engine.relation(part.relation)
+      requireSpread(relation.definition, part.spread)
       appends.push({ relation, rows: batchFromSections(part.columns, part.rows, relation.definition) })
       continue
     }

@@ -19,6 +19,7 @@ import {
   writeIdOf,
 } from './context.js'
 import { QUERY_HANDLERS } from './queries.js'
+import { requireSpread } from './spread.js'
 
 type EngineOp = Exclude<EngineRequest, DataRequest>['op']
 
@@ -37,7 +38,14 @@ const HANDLERS: ControlHandlers<EngineOp> = {
     if (replica.handOver === undefined) throw badRequest('the server is of no cluster')
     return { fields: { owner: await replica.handOver(to, call) } }
   },
-  open: async (engine, { index }) => ({ fields: await engine.openedByName(index) }),
+  open: async (engine, { index }) => {
+    const opened = await engine.openedByName(index)
+    if (opened.of !== undefined && engine.relation(opened.of.relation).definition.spread === 'rows')
+      throw badRequest(
+        `index ${JSON.stringify(index)} is over a relation that is spread by rows, so that row numbers are not whole in it; queries use it`,
+      )
+    return { fields: opened }
+  },
   createIndex: async (engine, { id: _id, op: _op, index: name, ifNotExists, ...layout }) => {
     const definition = { name, ...layout }
     return { fields: { definition, created: await engine.createIndex(definition, { ifNotExists }) } }
@@ -56,22 +64,27 @@ const HANDLERS: ControlHandlers<EngineOp> = {
   listIndexes: async (engine, _request, { grant: { rights } }) => ({
     fields: { indexes: engine.list().filter(({ name }) => rights.may('stats', name)) },
   }),
-  createRelation: async (engine, { relation: name, columns, ifNotExists }) => {
-    const definition = { name, columns }
+  createRelation: async (engine, { relation: name, columns, spread, ifNotExists }) => {
+    const { sets = 1 } = engine.replica.cluster?.() ?? {}
+    if (spread !== undefined && sets < 2)
+      throw badRequest('relations are spread in clusters of several replica sets')
+    const definition = { name, columns, ...(spread && { spread }) }
     return { fields: { definition, created: await engine.createRelation(definition, { ifNotExists }) } }
   },
   dropRelation: async (engine, { relation, ifExists }, { grant: { rights } }) => {
     const authorise = (index: string) => authoriseDrop(index, rights)
     return { fields: { dropped: await engine.dropRelation(relation, { ifExists, authorise }) } }
   },
-  createRelationIndex: async (engine, { id: _id, op: _op, index: name, ifNotExists, ...over }) => ({
-    fields: await engine.createRelationIndex({ name, ...over }, { ifNotExists }),
-  }),
+  createRelationIndex: async (engine, { id: _id, op: _op, index: name, ifNotExists, spread, ...over }) => {
+    requireSpread(engine.relation(over.relation).definition, spread)
+    return { fields: await engine.createRelationIndex({ name, ...over }, { ifNotExists }) }
+  },
   listRelations: async (engine, _request, { grant: { rights } }) => ({
     fields: { relations: visibleRelations(engine.relations(), rights) },
   }),
-  append: async (engine, { relation: name, columns, rows, writeId }, context) => {
+  append: async (engine, { relation: name, columns, rows, writeId, spread }, context) => {
     const relation = engine.relation(name)
+    requireSpread(relation.definition, spread)
     const batch = batchFromSections(columns, rows, relation.definition)
     return { fields: await relation.append(batch, writeIdOf(writeId, context), context.call) }
   },
@@ -86,6 +99,7 @@ const HANDLERS: ControlHandlers<EngineOp> = {
   },
   readRelation: async (engine, request, { call }) => {
     const relation = engine.readableRelation(request.relation)
+    requireSpread(relation.definition, request.spread)
     const { columns, batch, total, numbering, next } = await relation.read(request, call)
     const { rows } = batch
     const fields = { columns, rows, total, numbering, ...(next !== request.from + rows && { next }) }

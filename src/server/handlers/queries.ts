@@ -1,19 +1,27 @@
 import { badRequest, WarpdexError } from '../../../protocol/errors.js'
 import type { ControlRequest } from '../../../protocol/messages.js'
 import { encodeBatch } from '../../../protocol/query/batch-section.js'
+import { packedWith } from '../../../protocol/query/pack-query.js'
 import type { Right } from '../../../protocol/rights.js'
 import type { Engine } from '../../engine/engine.js'
 import type { Keeper } from '../../engine/kept-results.js'
 import type { QueryReader } from '../../query/query-host.js'
 import { type ControlHandlers, type RequestContext, writeIdOf } from './context.js'
+import { requireSpread } from './spread.js'
 
 /** Begins, goes on with, ends or keeps the result of a query, or changes the rows that one finds. */
 export const QUERY_HANDLERS: ControlHandlers<'query' | 'queryNext' | 'queryEnd' | 'changeRows'> = {
   query: async (engine, request, context) => {
     const { queries } = engine
-    const { keep, tables } = request
-    const reader = readerOf(context)
+    const { keep, tables, spread } = request
+    const reader = readerOf(context, (relation) =>
+      requireSpread(engine.readableRelation(relation).definition, spread.get(relation)),
+    )
     const { query, lists, explain } = await plannedOf(engine, request, context)
+    if (request.plan) {
+      const { fields, sections } = packedWith(query, lists)
+      return { fields: { plan: { ...fields, explain } }, sections }
+    }
     if (explain) return { fields: { explanation: await queries.explain(query, reader, lists, tables) } }
     if (keep !== undefined)
       return { fields: { kept: await queries.keep(query, keep, reader, lists, tables) } }
@@ -30,7 +38,8 @@ export const QUERY_HANDLERS: ControlHandlers<'query' | 'queryNext' | 'queryEnd' 
     queries.end(cursor, readerOf(context))
     return { fields: {} }
   },
-  changeRows: async (engine, { relation, writeId, ...change }, context) => {
+  changeRows: async (engine, { relation, writeId, spread, ...change }, context) => {
+    requireSpread(engine.relation(relation).definition, spread)
     const id = writeIdOf(writeId, context)
     const { deleted, appended } = await engine.changeRows(relation, change, readerOf(context), id)
     return { fields: { changed: deleted, ...(appended && { first: appended.first }) } }
@@ -50,8 +59,14 @@ async function plannedOf(
   return { ...planned, explain: explain || planned.explain }
 }
 
-/** A query names its relations itself, so that the right to read them is asked for as each is come across; that to replace a result when there is one. */
-function readerOf({ call, grant }: RequestContext): QueryReader & Keeper {
+/**
+ * A query names its relations itself, so that the right to read them is asked for as each is come across; that to replace a result when there is one.
+ * @param check of a relation that it names and may read
+ */
+function readerOf(
+  { call, grant }: RequestContext,
+  check: (relation: string) => void = () => {},
+): QueryReader & Keeper {
   const require = (right: Right, relation: string, what: string) => {
     if (grant.rights.may(right, relation)) return
     const name = JSON.stringify(relation)
@@ -66,7 +81,10 @@ function readerOf({ call, grant }: RequestContext): QueryReader & Keeper {
     },
     turnCame: () => call.turnCame(),
     owner: call.owner,
-    authorise: (relation) => require('read', relation, 'query'),
+    authorise: (relation) => {
+      require('read', relation, 'query')
+      check(relation)
+    },
     maySee: (index) => grant.rights.may('stats', index),
     authoriseReplace: (name) => require('drop', name, 'a query that replaces a kept result'),
   }

@@ -117,8 +117,8 @@ t.test('tables that come with a query', async (t) => {
   await t.test('that cannot be are refused', async (t) => {
     const refused = async (tables: unknown, message: RegExp, code = 'BAD_REQUEST') =>
       t.rejects(async () => client.query(relation('mine'), loosely({ tables })).rows(), { code, message })
-    await refused([mine], /option "tables" of query is tables by their names/)
-    await refused({ mine: { ...mine, row: 1 } }, /table "mine" has no field "row"/)
+    await refused([7], /a relation needs "columns"/)
+    await refused({ mine: { columns: mine.columns } }, /rows come as values by column/)
     await refused({ mine: { ...mine, rows: { k: [-1] } } }, /row 0 of column "k"/)
     await refused({ mine: { ...mine, rows: { word: ['x'] } } }, /column "k" \(u32\) is missing/)
     await refused({ 'm\n': mine }, /a table of a query needs a "name"/)

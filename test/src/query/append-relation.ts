@@ -1,6 +1,6 @@
 import { compareStrings } from '../../../gpu/relational/query/dictionaries.js'
 import { columnOf } from '../../../protocol/columns.js'
-import type { ColumnValues } from '../../../protocol/relation-batch.js'
+import type { ColumnValues, RelationBatch } from '../../../protocol/relation-batch.js'
 import type { Engine } from '../../../src/engine/index.js'
 import { columnBytes, type HostColumn, type HostRelation, validityBytes } from './host-relation.js'
 
@@ -15,9 +15,13 @@ export async function appendRelation(engine: Engine, relation: HostRelation): Pr
 }
 
 /** Appends all rows to a relation that is there. */
-export async function appendRows(engine: Engine, { name, rows, columns }: HostRelation): Promise<void> {
-  const values = new Map(columns.map((column) => [column.name, columnValues(column)]))
-  await engine.relation(name).append({ rows, columns: values })
+export async function appendRows(engine: Engine, relation: HostRelation): Promise<void> {
+  await engine.relation(relation.name).append(batchOf(relation))
+}
+
+/** All rows. */
+export function batchOf({ rows, columns }: HostRelation): RelationBatch {
+  return { rows, columns: new Map(columns.map((column) => [column.name, columnValues(column)])) }
 }
 
 function columnValues({ type, nullable, cells }: HostColumn): ColumnValues {

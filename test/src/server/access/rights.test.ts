@@ -99,6 +99,7 @@ t.test('every operation on an index needs one right, and a missing one is named'
     where: {},
     set: {},
     lists: [],
+    spread: undefined,
     writeId: 1,
   } as const
   for (const allow of ['read', 'write'] as const) {
@@ -133,6 +134,8 @@ t.test('every operation on an index needs one right, and a missing one is named'
     sql: undefined,
     lists: [],
     tables: [],
+    spread: new Map(),
+    plan: false,
     explain: false,
     keep: { name: 'a', seconds: 1 },
   } as const

@@ -47,6 +47,7 @@ t.test('what may return much and returns little is not taken for what returns al
     columns: [],
     from: 0,
     numbering: undefined,
+    spread: undefined,
     limit,
   })
   sizes.learn(sizes.expect(read(10)), 256 + 1000)
