@@ -105,7 +105,7 @@ export class ClusterMember {
     const parts = { members: this.#members, node: this.#node, set: this.#set, url: this.#url }
     engine.replica.cluster = () => this.figures
     engine.replica.handOver = (to, watcher) => handOver(parts, to, watcher)
-    const batches = new JointBatches(set, this.#set, log)
+    const batches = new JointBatches(set, this.#set, log, () => this.#node?.isOwner === true)
     this.#batches = batches
     engine.replica.joint = (batch, watcher, write) => batches.make(batch, watcher, write)
     this.#warnOfOthers()

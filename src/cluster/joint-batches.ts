@@ -16,14 +16,19 @@ export class JointBatches {
   readonly #nats: NatsReplicaSet
   readonly #set: number
   readonly #log: JetStreamLog
+  readonly #isOwner: () => boolean
   /** Those under way, by the ids of their batches, and the end of each. */
   readonly #parts = new Map<string, { readonly part: JointPart; readonly end: Promise<void> }>()
 
-  /** @param set number of the node's replica set */
-  constructor(nats: NatsReplicaSet, set: number, log: JetStreamLog) {
+  /**
+   * @param set number of the node's replica set
+   * @param isOwner whether the node owns it at the moment
+   */
+  constructor(nats: NatsReplicaSet, set: number, log: JetStreamLog, isOwner: () => boolean) {
     this.#nats = nats
     this.#set = set
     this.#log = log
+    this.#isOwner = isOwner
     nats.connection.subscribe(nats.subjectTo(set), {
       callback: (error, message) => {
         if (error === null) this.#hear(message.json())
@@ -43,8 +48,11 @@ export class JointBatches {
     for (let under = this.#parts.get(id); under !== undefined; under = this.#parts.get(id)) await under.end
     const tell = (word: Word, to?: number) => this.#tell({ id, ...word }, sets, to)
     const part = new JointPart({ rank, parts: sets.length, log: this.#log, tell })
-    watcher.onCancel = () =>
-      part.abandon(new WarpdexError('NOT_OWNER', 'nobody waits for the batch any more'))
+    watcher.onCancel = () => {
+      if (this.#isOwner()) part.abandon(new WarpdexError('NOT_OWNER', 'nobody waits for the batch any more'))
+      // Its turns are for what the next owner writes.
+      else part.failed(new WarpdexError('NOT_OWNER', 'the node owns its replica set no more'))
+    }
     const made = write(part).catch((thrown: unknown) => {
       part.failed(toWarpdexError(thrown))
       throw thrown

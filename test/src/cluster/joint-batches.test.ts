@@ -86,7 +86,10 @@ async function open(t: Test) {
   for (let isOwner = false; !isOwner; )
     isOwner = (await (await connect()).ask({ id: 1, op: 'createIndex', ...index })).header.ok === true
   client.socket.terminate()
-  return { connect, peer: (id: string) => new Peer(nats, id) }
+  const { bucket } = await openReplicaSet(nats, settings.cluster, 0)
+  /** Has somebody else own replica set 0, who does not renew that. */
+  const depose = () => bucket.put('owner', JSON.stringify({ id: 'other', url: 'ws://other' }))
+  return { connect, depose, peer: (id: string) => new Peer(nats, id) }
 }
 
 /** Sends a batch that puts a payload, a part of one that replica set 1 has, too. */
@@ -113,7 +116,7 @@ function codesOf({ header, sections }: Frame): unknown {
 }
 
 t.test('a node makes its part of a batch when others make theirs', { skip }, async (t) => {
-  const { connect, peer } = await open(t)
+  const { connect, depose, peer } = await open(t)
 
   await t.test('and readers, and whoever asks again, wait for that', async (t) => {
     const other = peer('one')
@@ -172,6 +175,16 @@ t.test('a node makes its part of a batch when others make theirs', { skip }, asy
     t.same(codesOf(await sendBatch(await connect(), 'four', 4, 40)), [1], 'it is known by its write id')
   })
 
+  await t.test('or nothing, and does not wait, where another node owns its replica set', async (t) => {
+    const other = peer('five')
+    const given = sendBatch(await connect(), 'five', 5, 50)
+    await other.hears('ready')
+    await depose()
+    t.match(await other.hears('failed'), { isPassing: true, reason: /owns its replica set no more/ })
+    t.match(codesOf(await given), { code: 'NOT_OWNER' })
+    t.equal(await payloadOf(await owner(connect)), 40)
+  })
+
   await t.test('and says what is wrong with a request', async (t) => {
     const client = await connect()
     const ask = async (joint: unknown) => codesOf(await client.ask({ id: 1, op: 'batch', joint }))
@@ -185,5 +198,7 @@ async function owner(connect: () => Promise<RawClient>): Promise<RawClient> {
   for (;;) {
     const client = await connect()
     if ((await client.ask({ id: 1, op: 'listIndexes' })).header.ok === true) return client
+    client.socket.terminate()
+    await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
