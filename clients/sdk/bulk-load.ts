@@ -1,4 +1,3 @@
-import type { AbortSignalLike } from '../../protocol/abort-signal.js'
 import { asBytes, type Column, countOf } from '../../protocol/columns.js'
 import { badRequest, toWarpdexError, type WarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
@@ -13,11 +12,11 @@ import {
 import { shown } from '../../protocol/shown.js'
 import type { IndexDefinition, KeyType, PayloadKind } from '../../protocol/types.js'
 import { itemBytes, type WriteItems } from '../../protocol/write-pieces.js'
-import { CALL_OPTIONS, CALLBACK, type CallOptions, type Kinds, oneOf } from './call-options.js'
+import type { Bounds } from './call-options.js'
 import { expiryColumn, type ManyExpiryOptions } from './expiry.js'
 import type { IndexCalls } from './index-calls.js'
 import { type Keys, keyColumn } from './keys.js'
-import { type IfExists, MODES } from './options.js'
+import { type LoadOptions, MODES } from './options.js'
 import { type PayloadsInput, payloadColumn } from './payload-column.js'
 import { type Reply, readNumbers } from './reply.js'
 
@@ -34,23 +33,6 @@ export type LoadSource<K extends KeyType = KeyType, P extends PayloadKind = Payl
   | Iterable<LoadBatch<K, P>>
   | AsyncIterable<LoadBatch<K, P>>
 
-export interface LoadOptions extends CallOptions {
-  /** `add` by default. */
-  readonly ifExists?: IfExists | undefined
-  /** Told of all that is durable so far, every few megabytes. What it throws ends the load. */
-  readonly onProgress?: ((stored: LoadResult) => void) | undefined
-  /** Milliseconds for each part of the load, a few megabytes, from sending it to its being durable. */
-  readonly deadline?: number | undefined
-  /** Aborting it ends the load with `CANCELLED`, once the parts that are under way are stored. */
-  readonly signal?: AbortSignalLike | undefined
-}
-
-export const LOAD_OPTIONS: Kinds<LoadOptions> = {
-  ifExists: oneOf(Object.keys(MODES)),
-  onProgress: CALLBACK,
-  ...CALL_OPTIONS,
-}
-
 /** A part's share of a load in a request: enough that a request's own cost does not count, few enough that several are under way. */
 const PART_LIMITS = { rows: LIMITS.batchItems, bytes: 8 * 2 ** 20 }
 
@@ -61,18 +43,19 @@ const PART_LIMITS = { rows: LIMITS.batchItems, bytes: 8 * 2 ** 20 }
 const BYTES_UNDER_WAY = LIMITS.bytesInFlight / 4
 const PARTS_UNDER_WAY = LIMITS.requestsInFlight / 2
 
-/** As `Index.bulkLoad`. */
+/** As `Index.bulkLoad`, as a part of a call that is under way. */
 export async function bulkLoad(
   calls: IndexCalls,
   source: LoadSource,
   options: LoadOptions,
+  bounds: Bounds,
 ): Promise<LoadResult> {
   const { connection } = calls
   const { ifExists = 'add', deadline, onProgress, signal } = options
-  const definition = await calls.latest(connection.bounds({ signal }))
+  const definition = await calls.latest(bounds)
   let after: number | undefined
-  const load = () =>
-    runLoad({
+  try {
+    return await runLoad({
       parts: loadParts(items(source, definition), PART_LIMITS),
       share: (part) => Math.max(itemBytes(part) / BYTES_UNDER_WAY, 1 / PARTS_UNDER_WAY),
       send: async (part) => {
@@ -94,8 +77,6 @@ export async function bulkLoad(
       onProgress,
       signal,
     })
-  try {
-    return await connection.during(load)
   } catch (thrown) {
     throw thrown instanceof LoadError && thrown.code === 'INDEX_CHANGED' ? inVain(thrown) : thrown
   }

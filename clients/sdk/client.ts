@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { badRequest, type WarpdexError } from '../../protocol/errors.js'
+import { badRequest, WarpdexError } from '../../protocol/errors.js'
 import type { Sections } from '../../protocol/frame.js'
 import type { QueryExplanation } from '../../protocol/query/explanation.js'
 import { packQuery } from '../../protocol/query/pack-query.js'
@@ -16,6 +16,7 @@ import {
   checkName,
   checkOptions,
   FLAG,
+  type Kind,
   type Kinds,
   NUMBER,
   TEXT,
@@ -45,7 +46,7 @@ import {
 import type { Position } from './position.js'
 import { checkQuery, type Query } from './query/query.js'
 import { QueryResult, type Question } from './query/query-result.js'
-import { QUERY_OPTIONS, type QueryOptions, withTables } from './query/query-tables.js'
+import type { TableInputs } from './query/query-tables.js'
 import { type SqlValues, sqlQuestion } from './query/sql.js'
 import { Index } from './remote-index.js'
 import { Relation, RowBatch } from './remote-relation.js'
@@ -65,8 +66,9 @@ export async function connect(
   options: ConnectOptions = {},
 ): Promise<Client> {
   checkConnect(url, options)
-  const connection = await NodeConnection.open(url, options)
-  if (connection.server.sets === undefined || options.set !== undefined) return new Client(connection)
+  const set = options.set ?? setIn([url].flat())
+  const connection = await NodeConnection.open(url, { ...options, set })
+  if (connection.server.sets === undefined || set !== undefined) return new Client(connection)
   const { ClusterConnection } = await import('./cluster/cluster-connection.js')
   return new Client(await ClusterConnection.openBy(connection, options))
 }
@@ -75,6 +77,18 @@ export interface CalibrationOptions extends CallOptions {
   /** Measure anew. */
   readonly again?: boolean | undefined
 }
+
+export interface QueryOptions extends CallOptions {
+  /** Rows that the query scans as `relation(name)`, by names that go before those of relations: `batchItems` rows each at most. */
+  readonly tables?: TableInputs | undefined
+}
+
+const TABLES: Kind = {
+  is: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  right: '{columns, rows} by the names of tables',
+}
+
+const QUERY_OPTIONS: Kinds<QueryOptions> = { tables: TABLES, ...CALL_OPTIONS }
 
 export interface SlowOptions extends CallOptions {
   /** Number of a request that is known already, with those before it. */
@@ -474,7 +488,7 @@ export class Client {
   async explainQuery(query: Query, options: QueryOptions = {}): Promise<QueryExplanation> {
     checkQuery(query, 'explainQuery')
     checkOptions(options, QUERY_OPTIONS, 'explainQuery')
-    return this.#explained(() => packQuery(query.tree), options)
+    return this.#explained(packQuery(query.tree), options)
   }
 
   /**
@@ -497,18 +511,19 @@ export class Client {
   ): Promise<QueryExplanation> {
     const question = sqlQuestion(text, parameters, 'explainSql')
     checkOptions(options, QUERY_OPTIONS, 'explainSql')
-    return this.#explained(() => question, options)
+    return this.#explained(question, options)
   }
 
-  #result(question: Question, { tables, ...options }: QueryOptions): QueryResult {
-    const asked = withTables(question, tables)
+  #result(question: () => Question, { tables, ...options }: QueryOptions): QueryResult {
+    const asked = () => withTables(question(), tables)
     return new QueryResult(this.#connection, asked, options, (name) => this.#relations.delete(name))
   }
 
   async #explained(question: Question, { tables, ...options }: QueryOptions): Promise<QueryExplanation> {
-    const { fields, sections } = withTables(question, tables)()
+    const { fields, sections } = await withTables(question, tables)
     const { explanation } = await this.#request('query', { ...fields, explain: true }, options, sections)
-    return explanation!
+    if (explanation === undefined) throw new WarpdexError('INTERNAL', 'the server did not explain the query')
+    return explanation
   }
 
   /**
@@ -561,6 +576,18 @@ export class Client {
     }
     return (await this.#connection.request(op, fields, sections, bounds)).fields
   }
+}
+
+/** The replica set that addresses mean. */
+function setIn(urls: readonly string[]): number | undefined {
+  const set = /[?&]set=(\d+)/.exec(urls.join(' '))?.[1]
+  return set === undefined ? undefined : Number(set)
+}
+
+/** A question with its tables, which few pages have any of. */
+function withTables(question: Question, tables: TableInputs | undefined): Question | Promise<Question> {
+  if (tables === undefined) return question
+  return import('./query/query-tables.js').then(({ withTables }) => withTables(question, tables))
 }
 
 function isBatch(value: unknown): value is WriteBatch<KeyType, PayloadKind> | RowBatch {

@@ -81,9 +81,15 @@ export {
   type VariablePayloadKind,
 } from '../../protocol/types.js'
 export { arrowDefinition, toArrow } from './arrow.js'
-export type { LoadBatch, LoadOptions, LoadSource } from './bulk-load.js'
+export type { LoadBatch, LoadSource } from './bulk-load.js'
 export type { CallOptions } from './call-options.js'
-export { type CalibrationOptions, type Client, type CloseOptions, connect } from './client.js'
+export {
+  type CalibrationOptions,
+  type Client,
+  type CloseOptions,
+  connect,
+  type QueryOptions,
+} from './client.js'
 export type { ExpiryOptions, PutOptions } from './expiry.js'
 export type { ImportFileOptions, ImportProgress } from './files/import-file.js'
 export type { FixedBytes, FixedKind, IndexTypes, TupleType } from './index-types.js'
@@ -101,6 +107,7 @@ export type {
   IfExists,
   InsertManyOptions,
   InsertOptions,
+  LoadOptions,
   NextManyOptions,
   NextOptions,
   PutManyOptions,
@@ -118,7 +125,7 @@ export {
 } from './query/query.js'
 export type { Cell, CellArray, QueryBatch, ResultVector } from './query/query-batch.js'
 export type { QueryResult } from './query/query-result.js'
-export type { QueryOptions, TableInput } from './query/query-tables.js'
+export type { TableInput, TableInputs } from './query/query-tables.js'
 export type { SqlValue, SqlValues } from './query/sql.js'
 export {
   type AggregateValue,

@@ -1,5 +1,5 @@
 import { type DataOp, isWait } from '../../protocol/data-request.js'
-import { toWarpdexError, type WarpdexError } from '../../protocol/errors.js'
+import { toWarpdexError, WarpdexError } from '../../protocol/errors.js'
 import { encodeFrame, type Sections } from '../../protocol/frame.js'
 import type { ControlOp, Op } from '../../protocol/messages.js'
 import type { OpenedIndex, ReplyFields } from '../../protocol/replies.js'
@@ -130,8 +130,8 @@ export class NodeConnection implements Connection {
   }
 
   get server(): ReplyFields['hello'] {
-    // The first link is open before anybody has the connection.
-    return this.#server!
+    if (this.#server === undefined) throw new WarpdexError('CONNECTION_LOST', 'the server has not said hello')
+    return this.#server
   }
 
   newWriteId(): number {

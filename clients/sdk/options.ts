@@ -1,4 +1,6 @@
+import type { AbortSignalLike } from '../../protocol/abort-signal.js'
 import { badRequest, type WarpdexError } from '../../protocol/errors.js'
+import type { LoadResult } from '../../protocol/load.js'
 import { titleOf } from '../../protocol/shown.js'
 import {
   ALLOCATIONS,
@@ -221,6 +223,23 @@ export const MODES: { readonly [What in IfExists]: InsertMode } = {
   add: 'append',
   keep: 'ifAbsent',
   replace: 'replace',
+}
+
+export interface LoadOptions extends CallOptions {
+  /** `add` by default. */
+  readonly ifExists?: IfExists | undefined
+  /** Told of all that is durable so far, every few megabytes. What it throws ends the load. */
+  readonly onProgress?: ((stored: LoadResult) => void) | undefined
+  /** Milliseconds for each part of the load, a few megabytes, from sending it to its being durable. */
+  readonly deadline?: number | undefined
+  /** Aborting it ends the load with `CANCELLED`, once the parts that are under way are stored. */
+  readonly signal?: AbortSignalLike | undefined
+}
+
+export const LOAD_OPTIONS: Kinds<LoadOptions> = {
+  ifExists: oneOf(Object.keys(MODES)),
+  onProgress: CALLBACK,
+  ...CALL_OPTIONS,
 }
 
 /** Options of an insert. */

@@ -5,7 +5,7 @@ import type { IndexStats } from '../../protocol/replies.js'
 import { shown } from '../../protocol/shown.js'
 import type { Explanation } from '../../protocol/traversal.js'
 import { type IndexDefinition, type KeyType, type PayloadKind, WriteOp } from '../../protocol/types.js'
-import { bulkLoad, LOAD_OPTIONS, type LoadOptions, type LoadSource } from './bulk-load.js'
+import type { LoadSource } from './bulk-load.js'
 import { CALL_OPTIONS, type CallOptions, checkOptions } from './call-options.js'
 import { expiryColumn, type PutOptions } from './expiry.js'
 import type { IndexCalls } from './index-calls.js'
@@ -25,6 +25,8 @@ import {
   INSERT_OPTIONS,
   type InsertManyOptions,
   type InsertOptions,
+  LOAD_OPTIONS,
+  type LoadOptions,
   MODES,
   NEXT_MANY_OPTIONS,
   NEXT_OPTIONS,
@@ -364,7 +366,13 @@ export class Index<K extends KeyType = KeyType, P extends PayloadKind = PayloadK
    */
   async bulkLoad(source: LoadSource<K, P>, options: LoadOptions = {}): Promise<LoadResult> {
     checkOptions(options, LOAD_OPTIONS, 'bulkLoad')
-    return bulkLoad(this.#calls, source as LoadSource, options)
+    const { connection } = this.#calls
+    const bounds = connection.bounds({ signal: options.signal })
+    // Few pages load any.
+    return connection.during(async () => {
+      const { bulkLoad } = await import('./bulk-load.js')
+      return bulkLoad(this.#calls, source as LoadSource, options, bounds)
+    })
   }
 
   /**

@@ -95,8 +95,10 @@ async function definitionOf(index: string, send: Send): Promise<IndexDefinition 
   return (await ifKnown(send(0, 'open', { index })))?.fields as IndexDefinition | undefined
 }
 
+/** An index over a relation is wherever that is. */
 function isOnFirst(index: IndexDefinition | undefined): boolean {
-  return index !== undefined && (index.placement ?? []).every(({ set }) => set === 0)
+  if (index === undefined || index.of !== undefined) return false
+  return (index.placement ?? []).every(({ set }) => set === 0)
 }
 
 /** An answer about an index or a relation; undefined where there is none. */

@@ -8,7 +8,10 @@ import type { Reply } from '../reply.js'
 import { type Cell, QueryBatch } from './query-batch.js'
 
 /** What is asked, as it travels. */
-export type Question = () => { readonly fields: object; readonly sections?: Sections }
+export interface Question {
+  readonly fields: object
+  readonly sections?: Sections
+}
 
 /**
  * A query's result: `for await` goes through its batches, each of which is asked for when the one before was taken, so that whoever reads slowly
@@ -17,7 +20,7 @@ export type Question = () => { readonly fields: object; readonly sections?: Sect
  */
 export class QueryResult implements AsyncIterable<QueryBatch> {
   readonly #connection: Connection
-  readonly #question: Question
+  readonly #question: () => Question | Promise<Question>
   readonly #options: CallOptions
   readonly #onKept: (name: string) => void
 
@@ -27,7 +30,7 @@ export class QueryResult implements AsyncIterable<QueryBatch> {
    */
   constructor(
     connection: Connection,
-    question: Question,
+    question: () => Question | Promise<Question>,
     options: CallOptions,
     onKept: (name: string) => void = () => {},
   ) {
@@ -95,19 +98,23 @@ export class QueryResult implements AsyncIterable<QueryBatch> {
     const { seconds } = options
     const { fields } = await this.#ask({ keep: { name, seconds } })
     this.#onKept(name)
-    if (fields.kept === undefined) throw new WarpdexError('INTERNAL', 'the server gave no rows')
+    if (fields.kept === undefined) throw new WarpdexError('INTERNAL', 'the server did not keep the result')
     return fields.kept
   }
 
   #ask(fields: object) {
-    const { fields: asked, sections = {} } = this.#question()
-    const bounds = this.#connection.bounds(this.#options)
-    return this.#connection.request('query', { ...asked, ...fields }, sections, bounds)
+    const send = ({ fields: asked, sections = {} }: Question) => {
+      const bounds = this.#connection.bounds(this.#options)
+      return this.#connection.request('query', { ...asked, ...fields }, sections, bounds)
+    }
+    // At once where it can be, so that requests leave in the order of their calls.
+    const question = this.#question()
+    return question instanceof Promise ? question.then(send) : send(question)
   }
 }
 
 function batchOf(batch: PlacedBatch, { sections }: Reply<'query' | 'queryNext'>): QueryBatch {
   const data = sections.get('data')
   if (data !== undefined) return new QueryBatch(decodeBatch(batch, data.bytes))
-  throw new WarpdexError('INTERNAL', 'the server gave no rows')
+  throw new WarpdexError('INTERNAL', "the server's reply to a query has no rows")
 }

@@ -1,6 +1,6 @@
 import { type ColumnDefinition, parseColumns } from '../../../protocol/relation.js'
 import type { RelationInput } from '../../../protocol/relation-values.js'
-import { ANYTHING, CALL_OPTIONS, type CallOptions, type Kinds } from '../call-options.js'
+import { ANYTHING, checkOptions, type Kinds } from '../call-options.js'
 import { appendFrame } from '../remote-relation.js'
 import type { Question } from './query-result.js'
 
@@ -11,29 +11,24 @@ export interface TableInput {
   readonly rows: RelationInput
 }
 
-export interface QueryOptions extends CallOptions {
-  /** Rows that the query scans as `relation(name)`, by names that go before those of relations: `batchItems` rows each at most. */
-  readonly tables?: Readonly<Record<string, TableInput>> | undefined
-}
+/** By the names by which the query scans them. */
+export type TableInputs = Readonly<Record<string, TableInput>>
 
-export const QUERY_OPTIONS: Kinds<QueryOptions> = { tables: ANYTHING, ...CALL_OPTIONS }
+const TABLE: Kinds<TableInput> = { columns: ANYTHING, rows: ANYTHING }
 
 /**
  * A question with tables.
- * @throws WarpdexError `BAD_REQUEST` for rows that are not of the columns
+ * @throws WarpdexError `BAD_REQUEST` for what is no table, and for rows that are not of its columns
  */
-export function withTables(question: Question, tables: QueryOptions['tables']): Question {
-  if (!tables) return question
-  const packed = Object.entries(tables).map(([name, { columns, rows }]) => {
-    const definition = { name, columns: parseColumns(columns) }
-    return { definition, frame: appendFrame(name, rows, definition) }
+export function withTables({ fields, sections }: Question, tables: TableInputs): Question {
+  const packed = Object.entries(tables).map(([name, table]) => {
+    checkOptions(table, TABLE, `table ${JSON.stringify(name)}`, 'field')
+    const definition = { name, columns: parseColumns(table.columns) }
+    return { definition, frame: appendFrame(name, table.rows, definition) }
   })
   const rows = packed.map(({ frame }, i) => [`rows.${i}`, { type: 'bytes', bytes: frame }] as const)
-  return () => {
-    const { fields, sections } = question()
-    return {
-      fields: { ...fields, tables: packed.map(({ definition }) => definition) },
-      sections: { ...sections, ...Object.fromEntries(rows) },
-    }
+  return {
+    fields: { ...fields, tables: packed.map(({ definition }) => definition) },
+    sections: { ...sections, ...Object.fromEntries(rows) },
   }
 }

@@ -11,7 +11,7 @@ export type SqlValue = number | bigint | string | boolean | Date | null
 export type SqlValues = readonly SqlValue[] | Readonly<Record<string, SqlValue>>
 
 /** @throws WarpdexError `BAD_REQUEST` for what cannot be asked */
-export function sqlQuestion(text: string, parameters: SqlValues, what: string): ReturnType<Question> {
+export function sqlQuestion(text: string, parameters: SqlValues, what: string): Question {
   if (typeof text !== 'string') throw badRequest(`${what} takes the text of a SELECT, not ${shown(text)}`)
   return { fields: { sql: { text, parameters: parametersOf(parameters, what) } } }
 }

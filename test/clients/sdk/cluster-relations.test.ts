@@ -173,6 +173,12 @@ t.test('relations over several replica sets', { skip: lack ?? false }, async (t)
     await t.rejects(cluster.index('by k of rows').count(loosely(9)), refused)
     const one = await connect(nodes[0]!.url, { set: 0 })
     t.teardown(() => one.close())
+    await cluster.renameIndex('by k of copies', 'copies by k')
+    t.strictSame(await plain.query(relation('copies').where(col('k').eq(4))).rows(), Array(4).fill({ k: 4 }))
+    const last = await connect(nodes[0]!.url, { set: SETS - 1 })
+    t.teardown(() => last.close())
+    const indexes = (await last.listRelations()).find(({ name }) => name === 'copies')?.indexes
+    t.strictSame(indexes, [{ name: 'copies by k', columns: ['k'] }], 'an index has its name on each')
     const part = { code: 'INDEX_CHANGED', message: /is spread over the replica sets by rows/ }
     await t.rejects(one.query(relation('rows')).rows(), part, 'not what one replica set has')
     await t.rejects(one.relation('rows').read(), part)

@@ -117,7 +117,10 @@ t.test('tables that come with a query', async (t) => {
   await t.test('that cannot be are refused', async (t) => {
     const refused = async (tables: unknown, message: RegExp, code = 'BAD_REQUEST') =>
       t.rejects(async () => client.query(relation('mine'), loosely({ tables })).rows(), { code, message })
-    await refused([7], /a relation needs "columns"/)
+    await refused([7], /"tables" of query is \{columns, rows\} by the names of tables, not/)
+    await refused({ mine: null }, /table "mine" come as an object with any of columns, rows, not as null/)
+    await refused({ mine: { ...mine, row: 1 } }, /table "mine" has no field "row"/)
+    await refused({ mine: {} }, /a relation needs "columns"/)
     await refused({ mine: { columns: mine.columns } }, /rows come as values by column/)
     await refused({ mine: { ...mine, rows: { k: [-1] } } }, /row 0 of column "k"/)
     await refused({ mine: { ...mine, rows: { word: ['x'] } } }, /column "k" \(u32\) is missing/)
