@@ -149,18 +149,29 @@ function relationsOf(sets: readonly (readonly RelationStats[])[]): readonly Rela
 
 const SUMMED = ['keys', 'payloads', 'deviceBytes', 'expired', 'expiring'] as const
 
-/** Of each index the sum of what replica sets have, and the payloads of each. Further figures are those of the first one that has it. */
+/**
+ * Of each index the sum of what replica sets have, the payloads of each, and when the first entry of all expires. Further figures are those of the
+ * first one that has it.
+ */
 function indexesOf(sets: readonly (readonly IndexStats[])[]): readonly IndexStats[] {
   const names = new Set(sets.flatMap((indexes) => indexes.map(({ name }) => name)))
   return Array.from(names, (name) => {
     const parts = sets.map((indexes) => indexes.find((index) => index.name === name))
-    const first = parts.find((part) => part !== undefined)!
+    const { nextExpiry: _, ...first } = parts.find((part) => part !== undefined)!
     const figures = SUMMED.filter((figure) => figure in first)
     const sums = figures.map((figure) => [
       figure,
       parts.reduce((all, part) => all + Number(part?.[figure] ?? 0), 0),
     ])
     const payloadsOfSets = parts.map((part) => part?.payloads ?? 0)
-    return { ...first, ...Object.fromEntries(sums), payloadsOfSets }
+    const nextExpiry = Math.min(...parts.map(nextExpiryOf))
+    const known = Number.isFinite(nextExpiry) ? { nextExpiry } : {}
+    return { ...first, ...Object.fromEntries(sums), ...known, payloadsOfSets }
   })
+}
+
+/** When the next entry of a replica set expires: NaN where that is not known, infinity where none does. */
+function nextExpiryOf(part: IndexStats | undefined): number {
+  const isUnknown = Number(part?.expiring ?? 0) > 0
+  return Number(part?.nextExpiry ?? (isUnknown ? Number.NaN : Number.POSITIVE_INFINITY))
 }

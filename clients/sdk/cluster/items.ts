@@ -17,7 +17,7 @@ export interface PartialReply {
 /** Columns with a bit for each item. */
 const BITMAPS: ReadonlySet<ColumnName> = new Set<ColumnName>(['found'])
 /** Columns of entries, of which an item has several, where there are `offsets`. */
-const ENTRIES: ReadonlySet<ColumnName> = new Set<ColumnName>(['keys', 'payloads'])
+const ENTRIES: ReadonlySet<ColumnName> = new Set<ColumnName>(['keys', 'payloads', 'expireAt'])
 
 /** A call for some items of another one; what it is behind stays. */
 export function pickItems<C extends DataCall>(call: C, { numbers, keys }: RangeItems): C {

@@ -1,9 +1,11 @@
 import t, { type Test } from 'tap'
 import { type Client, connect, type Index, ResultCode } from '../../../clients/sdk/index.js'
+import { asBytes } from '../../../protocol/columns.js'
 import type { RunningServer } from '../../../src/server/index.js'
 import { Random, seedOfRun } from '../../random.js'
 import { natsLacks } from '../../src/cluster/nats-servers.js'
 import { startNodes } from '../../src/cluster/start-nodes.js'
+import { RawClient } from '../../src/server/raw-client.js'
 
 const skip = natsLacks() ?? false
 const seed = seedOfRun()
@@ -88,6 +90,36 @@ t.test('a batch over several replica sets is one unit', { skip }, async (t) => {
     await t.rejects(known.batch().put(50, 2).put(250, 2).write({ signal: AbortSignal.abort() }), {
       code: 'CANCELLED',
     })
+  })
+
+  await t.test('whose entries expire as they say, or after the ttl', async (t) => {
+    const timed = await client.createIndex({ name: 'timed', ...DEFINITION, ttl: 3600 }, SPLIT)
+    const keys = [50, 150, 250]
+    const [begun, due] = [Date.now(), timed.batch()]
+    for (const key of keys) due.put(key, 1, { expireAt: 1 })
+    t.strictSame([...(await due.write())], [inserted, inserted, inserted])
+    // Earlier than the ttl, and the first of them not on the first replica set.
+    const times = [3000, 1000, 2000].map((seconds) => begun + seconds * 1000)
+    const batch = timed.batch()
+    keys.forEach((key, i) => {
+      batch.expect(key, { exists: false }).insert(key, 2, { ifExists: 'keep', expireAt: times[i] })
+      batch.put(key + 1, 3).put(key + 2, 4, { expireAt: 0 })
+    })
+    t.strictSame([...(await batch.write())], Array(9).fill(inserted))
+    const { nextExpiry, expired, expiring } = await timed.stats()
+    t.strictSame({ nextExpiry, expired, expiring }, { nextExpiry: times[1], expired: 3, expiring: 6 })
+
+    const raw = await RawClient.connect(t, nodes[1]!.url)
+    await raw.ask({ id: 0, op: 'hello', protocol: 2, client: 'c' })
+    const from = { type: 'u32', bytes: asBytes(Uint32Array.of(250, 51)) } as const
+    const scan = { id: 1, op: 'scan', index: 'timed', limit: 3, withExpireAt: true }
+    const { sections } = await raw.ask(scan, { from })
+    const told = [...new BigUint64Array(Uint8Array.from(sections.get('expireAt')!.bytes).buffer)].map(Number)
+    const isByTtl = (at: number) => at >= begun + 3_600_000 && at <= Date.now() + 3_600_000
+    t.strictSame(
+      told.map((at) => (isByTtl(at) ? 'ttl' : at)),
+      [times[2], 'ttl', 0, 'ttl', 0],
+    )
   })
 
   await t.test('before and behind other requests of a client', async (t) => {
