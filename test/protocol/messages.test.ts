@@ -14,6 +14,11 @@ function parse(header: object, sections: Record<string, Section> = {}) {
   return parseControlRequest(decodeFrame(encodeFrame({ id: 1, ...header }, sections)))
 }
 
+/** Of whichever request it is. */
+function parsed(header: object, sections: Record<string, Section> = {}): Readonly<Record<string, unknown>> {
+  return { ...parse(header, sections) }
+}
+
 const keys = section('u32', 8)
 
 t.test('every operation in its shortest form, with its defaults', async (t) => {
@@ -48,7 +53,9 @@ t.test('every operation in its shortest form, with its defaults', async (t) => {
     from: 0,
     limit: 5,
   })
-  t.match(parse({ op: 'query', query: { node: 'scan' } }), { query: { node: 'scan' }, explain: false })
+  const query = { id: 1, op: 'query', query: { node: 'scan' } }
+  const plain = { lists: [], tables: [], sql: undefined, spread: new Map(), plan: false, explain: false }
+  t.strictSame(parse(query), { ...query, ...plain, keep: undefined })
   t.match(parse({ op: 'queryNext', cursor: 4 }), { cursor: 4 })
   t.match(parse({ op: 'queryEnd', cursor: 4 }), { cursor: 4 })
   t.match(parse({ op: 'renameIndex', index: 'a', to: 'b' }), { index: 'a', to: 'b' })
@@ -83,6 +90,72 @@ t.test('a layout is read in its one form', async (t) => {
   t.strictSame(parse({ ...create, linked: true }), { ...plain, linked: true })
   const full = { layout: 'full', allocation: 'coalesced' }
   t.strictSame(parse({ ...create, ...full, partitionLevels: 'auto' }), { ...plain, ...full })
+})
+
+t.test('relations are spread by rows or as copies, and a query says of each how', async (t) => {
+  const requests = [
+    { op: 'createRelation', relation: 'r', columns: [{ name: 'c', type: 'u32' }] },
+    { op: 'createRelationIndex', relation: 'r', index: 'a', columns: ['c'] },
+    { op: 'append', relation: 'r', rows: 0, columns: [] },
+    { op: 'changeRows', relation: 'r', where: {} },
+    { op: 'readRelation', relation: 'r', limit: 5 },
+  ]
+  const refused = { code: 'BAD_REQUEST', message: /"spread" of a relation is one of rows, copies/ }
+  for (const request of requests) {
+    for (const spread of ['rows', 'copies', undefined]) t.equal(parsed({ ...request, spread }).spread, spread)
+    for (const wrong of ['cells', 1, ['rows'], { r: 'rows' }])
+      t.throws(() => parse({ ...request, spread: wrong }), refused, request.op)
+  }
+  const query = (spread: unknown) => parsed({ op: 'query', query: {}, spread }).spread
+  const spreads = { r: 'rows', c: 'copies' }
+  t.strictSame(query(spreads), new Map(Object.entries(spreads)))
+  t.throws(() => query({ r: 'rows', c: 'cells' }), refused)
+  for (const wrong of ['rows', ['rows'], 1])
+    t.throws(() => query(wrong), { code: 'BAD_REQUEST', message: /is a map by names of relations/ })
+})
+
+t.test('a query has rows of its own, or is asked for the tree of its statement', async (t) => {
+  const appendOf = (relation: string, rows: number): Section => {
+    const values = { '0.values': section('u32', 4 * rows) }
+    const bytes = encodeFrame({ id: 0, op: 'append', relation, rows, columns: ['c'] }, values)
+    return { type: 'bytes', bytes }
+  }
+  const ask = (tables: unknown, sections = {}) => parsed({ op: 'query', query: {}, tables }, sections).tables
+  const columns = [{ name: 'c', type: 'u32', nullable: false }]
+  const [one, other] = [
+    { name: 'one', columns },
+    { name: 'other', columns, of: ['r'] },
+  ]
+  const sections = {
+    'rows.0': appendOf('other', 1),
+    'rows.1': appendOf('one', 2),
+    'rows.2': appendOf('other', 3),
+  }
+  t.match(ask([one, other], sections), [
+    { definition: one, of: undefined, appends: [{ relation: 'one', rows: 2 }] },
+    { definition: { name: 'other', columns }, of: ['r'], appends: [{ rows: 1 }, { rows: 3 }] },
+  ])
+  t.match(ask([{ ...one, of: [null] }]), [{ of: [null], appends: { length: 0 } }])
+  const wrong: [unknown, Record<string, Section>, RegExp][] = [
+    ['one', {}, /"tables" is a list of \{name, columns\}/],
+    [[{ columns }], {}, /needs a "name"/],
+    [[{ name: 'one' }], {}, /needs "columns"/],
+    [[{ ...one, of: [] }], {}, /"of" of a table .* for each column/],
+    [[{ ...one, of: [1] }], {}, /"of" of a table .* for each column/],
+    [[one, one], {}, /two tables of a query have one name/],
+    [[one], { 'rows.0': appendOf('r', 1) }, /rows are for "r", which is no table of the query/],
+    [[one], { 'rows.1': appendOf('one', 1) }, /no section "rows.1"; its sections are rows.0/],
+    [
+      [one],
+      { 'rows.0': { type: 'bytes', bytes: encodeFrame({ id: 0, op: 'stats' }) } },
+      /stats cannot be a part/,
+    ],
+  ]
+  for (const [tables, sections, message] of wrong)
+    t.throws(() => ask(tables, sections), { code: 'BAD_REQUEST', message }, String(message))
+  const sql = { text: 'select 1' }
+  t.match(parse({ op: 'query', sql, plan: true }), { plan: true, query: undefined })
+  t.throws(() => parse({ op: 'query', sql, plan: 1 }), { message: /"plan" that is true or false/ })
 })
 
 t.test('what is wrong with a request is said, and what would be right', async (t) => {
@@ -152,6 +225,11 @@ t.test('no header makes the parser fail otherwise than with a code', async (t) =
     'allocation',
     'partitionLevels',
     'linked',
+    'placement',
+    'spread',
+    'tables',
+    'plan',
+    'joint',
   ]
   const header = fc
     .tuple(fc.constantFrom(...CONTROL_OPS), fc.dictionary(fc.constantFrom(...names), value))

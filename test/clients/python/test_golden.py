@@ -79,6 +79,7 @@ class GoldenFrames(unittest.TestCase):
                 with_sequences=message.get("withSequences", False),
                 without_keys=message.get("withoutKeys", False),
                 without_payloads=message.get("withoutPayloads", False),
+                with_expire_at=message.get("withExpireAt", False),
                 version=message.get("version"),
                 opens_version=message.get("opensVersion", False),
                 position=message.get("position"),

@@ -41,7 +41,7 @@ RESOLUTIONS = ("serial", "reversed")
 MODES = ("append", "replace", "ifAbsent")
 
 REPLY, REVERSE, FROM_EXCLUSIVE, TO_EXCLUSIVE, WRITE_ID, WITH_SEQUENCES = 1, 2, 4, 8, 16, 32
-WITHOUT_KEYS, WITHOUT_PAYLOADS = 64, 128
+WITHOUT_KEYS, WITHOUT_PAYLOADS, WITH_EXPIRE_AT = 64, 128, 32768
 VERSION, OPENS_VERSION, POSITION = 1024, 2048, 16384
 MODE_SHIFT = 8
 
@@ -75,6 +75,7 @@ class DataRequest:
     with_sequences: bool = False
     without_keys: bool = False
     without_payloads: bool = False
+    with_expire_at: bool = False
     mode: str = "append"
     strategy: str | None = None
     resolution: str | None = None
@@ -148,6 +149,7 @@ def _flags(request: DataRequest) -> int:
         | WITH_SEQUENCES * request.with_sequences
         | WITHOUT_KEYS * request.without_keys
         | WITHOUT_PAYLOADS * request.without_payloads
+        | WITH_EXPIRE_AT * request.with_expire_at
         | VERSION * (request.version is not None)
         | OPENS_VERSION * request.opens_version
         | POSITION * (request.position is not None)
