@@ -40,6 +40,13 @@ export interface FirstRows extends CursorStep {
   readonly cursor: number | undefined
 }
 
+/** What comes with a query beside its tree. */
+export interface QueryInputs {
+  /** Constants of it that came as columns. */
+  readonly lists?: readonly ConstantList[] | undefined
+  readonly tables?: readonly QueryTable[] | undefined
+}
+
 /** A query as it came, and what is asked of it. */
 interface Asked extends Pick<RunOptions, 'isTimed' | 'maySee'> {
   /** A tree as it came off the wire. */
@@ -94,18 +101,11 @@ export class Queries {
   /**
    * Begins a query.
    * @param query a tree as it came off the wire
-   * @param lists constants of it that came as columns
-   * @param tables rows that came with it
    * @throws WarpdexError `BAD_REQUEST` with the way to the fault, `UNKNOWN_RELATION`, what `reader.authorise` throws, `TOO_LARGE` where it needs more memory than it may have,
    * `OVERLOADED` where others leave it too little for too long, `CANCELLED`
    */
-  async start(
-    query: unknown,
-    reader: QueryReader,
-    lists?: readonly ConstantList[],
-    tables?: readonly QueryTable[],
-  ): Promise<FirstRows> {
-    const asked = { query, reader, lists, tables: checkedTables(tables) }
+  async start(query: unknown, reader: QueryReader, inputs?: QueryInputs): Promise<FirstRows> {
+    const asked = askedOf(query, reader, inputs)
     const node = this.#check(asked)
     const number = ++this.#lastCursor
     const cursor = new QueryCursor(
@@ -195,10 +195,9 @@ export class Queries {
     query: unknown,
     { name, seconds }: Keep,
     reader: QueryReader,
-    lists?: readonly ConstantList[],
-    tables?: readonly QueryTable[],
+    inputs?: QueryInputs,
   ): Promise<KeptRelation> {
-    const asked = { query, reader, lists, tables: checkedTables(tables) }
+    const asked = askedOf(query, reader, inputs)
     const node = this.#check(asked)
     keptColumns(node.columns)
     const { results } = this.#host
@@ -218,14 +217,9 @@ export class Queries {
   }
 
   /** Carries a query out to its end, and says what its steps did; its rows are dropped. */
-  async explain(
-    query: unknown,
-    reader: QueryReader,
-    lists?: readonly ConstantList[],
-    tables?: readonly QueryTable[],
-  ): Promise<QueryExplanation> {
+  async explain(query: unknown, reader: QueryReader, inputs?: QueryInputs): Promise<QueryExplanation> {
     const maySee = (index: string) => reader.maySee?.(index) ?? true
-    const asked = { query, reader, lists, tables: checkedTables(tables), isTimed: true, maySee }
+    const asked = { ...askedOf(query, reader, inputs), isTimed: true, maySee }
     return this.#carryOut(asked, this.#check(asked), new QueryCursor(), async (run, node) => {
       for await (const table of execute(run, node)) run.drop(table)
       return explain(run, node)
@@ -335,13 +329,13 @@ export class Queries {
   }
 }
 
-/** @throws WarpdexError `BAD_REQUEST`, `TOO_LARGE` */
-function checkedTables(tables: readonly QueryTable[] = []): ReadonlyMap<string, CheckedTable> {
+/** @throws WarpdexError `BAD_REQUEST`, `TOO_LARGE` for rows that its tables cannot have */
+function askedOf(query: unknown, reader: QueryReader, { lists, tables = [] }: QueryInputs = {}): Asked {
   const checked = tables.map((table): [string, CheckedTable] => {
     const { definition } = table
     return [definition.name, { ...table, batches: batchesOf(table) }]
   })
-  return new Map(checked)
+  return { query, reader, lists, tables: new Map(checked) }
 }
 
 /** Names of the relations that a query reads, without the tables that came with it. */

@@ -22,10 +22,10 @@ export const QUERY_HANDLERS: ControlHandlers<'query' | 'queryNext' | 'queryEnd' 
       const { fields, sections } = packedWith(query, lists)
       return { fields: { plan: { ...fields, explain } }, sections }
     }
-    if (explain) return { fields: { explanation: await queries.explain(query, reader, lists, tables) } }
-    if (keep !== undefined)
-      return { fields: { kept: await queries.keep(query, keep, reader, lists, tables) } }
-    const { batch: rows, cursor } = await queries.start(query, reader, lists, tables)
+    const inputs = { lists, tables }
+    if (explain) return { fields: { explanation: await queries.explain(query, reader, inputs) } }
+    if (keep !== undefined) return { fields: { kept: await queries.keep(query, keep, reader, inputs) } }
+    const { batch: rows, cursor } = await queries.start(query, reader, inputs)
     const { batch, data } = encodeBatch(rows)
     return { fields: { batch, cursor }, sections: { data: { type: 'bytes', bytes: data } } }
   },

@@ -102,7 +102,7 @@ export class QueryBed {
   }
 
   async batches(query: QueryNode, lists: readonly ConstantList[] = []): Promise<ResultBatch[]> {
-    let { batch, more, cursor } = await this.queries.start(query, READER, lists)
+    let { batch, more, cursor } = await this.queries.start(query, READER, { lists })
     const batches = [batch]
     while (more && cursor !== undefined) {
       ;({ batch, more } = await this.queries.next(cursor, READER))
