@@ -77,7 +77,6 @@ class Model {
 
 /** Nodes by name, with clocks that are hours apart. */
 async function startNodes(t: Test, logBytes?: number) {
-  t.testdir({})
   const set = new ReplicaSet(t, device, logBytes)
   const clocks = new Map(
     ['now', 'behind', 'ahead'].map((name, i) => {
@@ -150,12 +149,12 @@ t.test('what nobody asks for leaves followers, too', async (t) => {
   clocks.get('now')!.pass(2)
   while ((await keysOf(follower)).includes(1)) await new Promise((resolve) => setTimeout(resolve, 2))
   t.same(await keysOf(follower), [2])
+  t.same(await keysOf(owner), [2])
   const { offsets, ops } = await owner.index('a').feed.read(0, 10)
   t.same([[...offsets], ops.bytes.length], [[0, 2, 2], 2], 'a feed does not tell it')
 })
 
 t.test('an entry that could not be removed is not said to be gone', async (t) => {
-  t.testdir({})
   const set = new ReplicaSet(t, device)
   const clock = new HandClock()
   let isCut = false

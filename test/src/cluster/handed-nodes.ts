@@ -15,7 +15,7 @@ interface Started {
   readonly node: ReplicaNode
 }
 
-/** Nodes of one replica set. */
+/** Nodes of one replica set, all of whose files are in the folder of a test. */
 export class ReplicaSet {
   readonly log = new MemoryLog()
   readonly ownership = new HandedOwnership()
@@ -30,6 +30,9 @@ export class ReplicaSet {
     this.#t = t
     this.#device = device
     this.logBytes = logBytes
+    // What is torn down is asked for first: else the folder is removed while nodes still write there.
+    t.teardown(() => this.nodes.clear())
+    t.testdir({})
     this.folder = `${t.testdirName}/snapshots`
   }
 

@@ -66,7 +66,6 @@ async function create(engine: Engine): Promise<void> {
 
 t.test('followers have what the owner has, whatever it does', async (t) => {
   const set = new ReplicaSet(t, device)
-  t.testdir({})
   for (const name of ['a', 'b', 'c']) await set.start(name)
   const owner = await set.give('a')
   await create(owner)
@@ -122,7 +121,6 @@ async function keysOf(engine: Engine): Promise<Set<number>> {
 }
 
 t.test('a node that does not get on with the log leaves the replica set to others', async (t) => {
-  t.testdir({})
   const set = new ReplicaSet(t, device)
   let stand: Promise<void> | undefined
   const face = set.log.face()
@@ -143,7 +141,6 @@ t.test('a node that does not get on with the log leaves the replica set to other
 
 t.test('the owner changes while clients write', async (t) => {
   const set = new ReplicaSet(t, device)
-  t.testdir({})
   const names = ['a', 'b', 'c']
   for (const name of names) await set.start(name)
   await (await set.give('a')).createIndex(NUMBERS)
@@ -165,7 +162,6 @@ t.test('the owner changes while clients write', async (t) => {
 
 t.test('a write that was on its way when its owner lost the replica set is not written over', async (t) => {
   const set = new ReplicaSet(t, device)
-  t.testdir({})
   const face = set.log.face()
   let onSent: (() => void) | undefined
   let way: Promise<void> | undefined
@@ -208,7 +204,6 @@ t.test(
   'an append of which nobody knows what became is there once, and a write that is sent again gets its answer',
   async (t) => {
     const set = new ReplicaSet(t, device)
-    t.testdir({})
     let failure: 'before' | 'after' | undefined
     const face = set.log.face((when) => {
       if (when !== failure) return
@@ -243,7 +238,6 @@ t.test(
   'a node that was away, or has lost its disk, gets what it lacks; what is another log, or no replica, is refused',
   async (t) => {
     const set = new ReplicaSet(t, device)
-    t.testdir({})
     for (const name of ['a', 'b', 'c']) await set.start(name)
     await create(await set.give('a'))
     await set.check(t, 'all of it')
@@ -281,7 +275,6 @@ t.test(
 
 t.test('snapshots have the log begin later, and bring back a node that has nothing', async (t) => {
   const set = new ReplicaSet(t, device, 10_000)
-  t.testdir({})
   await set.start('a')
   const owner = await set.give('a')
   await create(owner)
