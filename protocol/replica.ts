@@ -1,5 +1,5 @@
-/** What a node of a replica set does: takes writes, makes those of its owner, or cannot go on at the moment. */
-export type ReplicaRole = 'owner' | 'following' | 'failed'
+/** What a node of a replica set does: takes writes, makes those of its owner, begins anew from a snapshot, or cannot go on at the moment. */
+export type ReplicaRole = 'owner' | 'following' | 'restoring' | 'failed'
 
 /** A node of a cluster. */
 export interface ClusterNode {

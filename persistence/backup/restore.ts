@@ -4,11 +4,18 @@ import { dirname, join, resolve } from 'node:path'
 import { badRequest } from '../../protocol/errors.js'
 import { inspect } from '../check/checker.js'
 import type { Finding, Inspection } from '../check/inspection.js'
-import { holdsStore, lockStore, makeDirectory, markAsStore, syncDirectory } from '../disk/data-directory.js'
+import {
+  holdsStore,
+  lockStore,
+  makeDirectory,
+  markAsStore,
+  removeStore,
+  syncDirectory,
+} from '../disk/data-directory.js'
 import { DirectoryLock } from '../disk/directory-lock.js'
 import { directoryError, fileError } from '../disk/errors.js'
 import { damaged } from '../disk/record.js'
-import { DATA_FILE, SNAPSHOT_DIRECTORY } from '../disk/store-files.js'
+import { DATA_FILE, SNAPSHOT_DIRECTORY, UNFINISHED_FILE } from '../disk/store-files.js'
 import { type BackupOptions, sizeOf } from './backup.js'
 import { type BackupManifest, isBackup, readManifest } from './backup-manifest.js'
 import { type CopyOptions, copyChecked } from './checked-copy.js'
@@ -17,6 +24,11 @@ import { type CopyOptions, copyChecked } from './checked-copy.js'
 export interface Verification extends Inspection {
   /** Only of a backup. */
   readonly manifest?: BackupManifest
+}
+
+export interface RestoreOptions extends BackupOptions {
+  /** Whether it takes the place of what the directory holds, which is removed once the backup is found to be whole. */
+  readonly replaces?: boolean
 }
 
 /** What a damaged backup is good for. */
@@ -79,17 +91,17 @@ async function verifyBackup(directory: string, { onProgress, stop }: BackupOptio
  * Makes a data directory from a backup, after a check of all that is in it. The directory counts as one only when everything is
  * there and durable.
  *
- * @param directory is missing, or empty
+ * @param directory is missing or empty, unless its contents are to be replaced
  * @throws WarpdexError `BAD_REQUEST` when there is something in the directory, `DAMAGED_FILE` when the backup is not whole
  */
 export async function restoreBackup(
   source: string,
   directory: string,
-  { onProgress, stop }: BackupOptions = {},
+  { onProgress, stop, replaces = false }: RestoreOptions = {},
 ): Promise<BackupManifest> {
   const from = resolve(source)
   const to = resolve(directory)
-  await requireEmpty(to)
+  if (!replaces) await requireEmpty(to)
   const manifest = readManifest(from)
   const bytes = manifest.files.reduce((sum, file) => sum + file.bytes, 0)
   const total = bytes * 3
@@ -103,7 +115,8 @@ export async function restoreBackup(
   const lock = DirectoryLock.acquire(to)
   try {
     // The check may have taken long. What has come meanwhile is somebody else's, and stays.
-    await requireEmpty(to)
+    if (replaces) await removeStore(to)
+    else await requireEmpty(to)
     let done = bytes * 2
     const onBytes = (read: number): void => {
       done += read
@@ -132,8 +145,9 @@ async function copyAll(
       if (copied.sha256 !== sha256) throw damaged(`${join(from, path)} changed while it was read; try again`)
     }
     await markAsStore(to)
+    await rm(join(to, UNFINISHED_FILE), { force: true })
   } catch (error) {
-    for (const name of [DATA_FILE, SNAPSHOT_DIRECTORY])
+    for (const name of [DATA_FILE, SNAPSHOT_DIRECTORY, UNFINISHED_FILE])
       await rm(join(to, name), { recursive: true, force: true })
     options.stop?.throwIfAborted()
     throw fileError(error, to)

@@ -1,10 +1,16 @@
 import { existsSync } from 'node:fs'
-import { mkdir, open, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { DirectoryLock, LOCK_FILE } from './directory-lock.js'
 import { directoryError } from './errors.js'
 import { damaged } from './record.js'
-import { MANIFEST_FILE } from './store-files.js'
+import {
+  DATA_FILE,
+  LMDB_LOCK_FILE,
+  MANIFEST_FILE,
+  SNAPSHOT_DIRECTORY,
+  UNFINISHED_FILE,
+} from './store-files.js'
 
 const FORMAT = 2
 const FORMAT_FILE = 'warpdex.format'
@@ -60,6 +66,19 @@ export async function lockStore(directory: string): Promise<DirectoryLock | unde
 /** Makes an empty directory one that holds a store. */
 export async function markAsStore(directory: string): Promise<void> {
   await replaceFile(join(directory, FORMAT_FILE), `warpdex data, format ${FORMAT}\n`)
+}
+
+/** Whether a crash has ended the replacement of what a directory held. */
+export function isHalfReplaced(directory: string): boolean {
+  return existsSync(join(directory, UNFINISHED_FILE))
+}
+
+/** Removes a store. The directory counts as half replaced until its `UNFINISHED_FILE` is removed. */
+export async function removeStore(directory: string): Promise<void> {
+  await writeFile(join(directory, UNFINISHED_FILE), '')
+  await syncDirectory(directory)
+  for (const name of [FORMAT_FILE, DATA_FILE, LMDB_LOCK_FILE, SNAPSHOT_DIRECTORY])
+    await rm(join(directory, name), { recursive: true, force: true })
 }
 
 /** Puts a text in the place of a file, or where there is none, so that a crash leaves the one or the other. */

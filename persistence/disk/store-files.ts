@@ -7,7 +7,7 @@ export const SNAPSHOT_DIRECTORY = 'snapshots'
 export const SNAPSHOT_FILE = /^\d+-\d+-[0-9a-f]{8}\.snapshot(\.tmp)?$/
 /** Of a backup only, and written last: a folder without it is none. */
 export const MANIFEST_FILE = 'warpdex-backup.json'
-/** Of an unfinished backup only, from its begin on: what has it may be removed. */
+/** Of an unfinished backup, or of a data directory that one is to replace, from the begin on: what has it may be removed. */
 export const UNFINISHED_FILE = 'warpdex-backup.unfinished'
 
 /** The tables of the data file. */

@@ -1,5 +1,5 @@
-import { holdsStore } from '../../persistence/disk/data-directory.js'
-import { badRequest } from '../../protocol/errors.js'
+import { holdsStore, isHalfReplaced } from '../../persistence/disk/data-directory.js'
+import { badRequest, toWarpdexError } from '../../protocol/errors.js'
 import type { ClusterFigures } from '../../protocol/replica.js'
 import type { Config } from '../config/settings.js'
 import type { Engine } from '../engine/engine.js'
@@ -24,6 +24,8 @@ export class ClusterMember {
   #set: number | undefined
   #node: ReplicaNode | undefined
   #batches: JointBatches | undefined
+  /** Position of the newest snapshot when the node began anew: it is not tried again. */
+  #restored = 0
 
   private constructor(
     config: Config,
@@ -60,7 +62,7 @@ export class ClusterMember {
     try {
       members = new Members(await openMembers(nats, cluster, MEMBER_MS))
       const member = new ClusterMember(config, address, nats, members, onWarning)
-      await member.#restore()
+      await member.#restoreEmpty()
       return member
     } catch (error) {
       await members?.close()
@@ -84,9 +86,10 @@ export class ClusterMember {
 
   /**
    * Has an engine take part.
+   * @param onBehind told when the log lacks what the engine needs next, and a snapshot has it: the engine is to be closed for `restore`
    * @throws WarpdexError `BAD_REQUEST` where its data directory is of another replica set, or of none and not empty
    */
-  async begin(engine: Engine): Promise<ReplicaNode> {
+  async begin(engine: Engine, onBehind: () => void): Promise<ReplicaNode> {
     this.#set ??= await this.#join(setOf(engine.replica.note?.name))
     const name = this.#nameOf(this.#set)
     const set = await openReplicaSet(this.#nats, this.#config.cluster, this.#set)
@@ -97,7 +100,8 @@ export class ClusterMember {
       const place = await this.#openPlace(this.#set)
       const { replicaSnapshotBytes: logBytes } = this.#config
       const snapshots = place && new ReplicaSnapshots({ engine, log, place, onWarning, logBytes })
-      this.#node = await ReplicaNode.open({ engine, log, ownership, name, onWarning, snapshots })
+      const restore = (position: number) => this.#beginAnew(place, position, onBehind)
+      this.#node = await ReplicaNode.open({ engine, log, ownership, name, onWarning, snapshots, restore })
     } catch (error) {
       await ownership.close()
       throw error
@@ -118,6 +122,12 @@ export class ClusterMember {
     await this.#node?.stopFollowing()
   }
 
+  /** Has the newest snapshot take the place of what the engine held, which is closed. `begin` goes on with another engine. */
+  async restore(): Promise<void> {
+    await this.#node?.close()
+    await this.#restoreNewest().catch((thrown: unknown) => this.#onWarning(toWarpdexError(thrown).message))
+  }
+
   /** Gives up what its node owns, and leaves the cluster. The engine takes no writes any more. */
   async close(): Promise<void> {
     await this.#members.close()
@@ -126,12 +136,33 @@ export class ClusterMember {
   }
 
   /** Where there is no data, the replica set is chosen first: its newest snapshot is what the engine opens. */
-  async #restore(): Promise<void> {
+  async #restoreEmpty(): Promise<void> {
     const { directory } = this.#config
-    if (await holdsStore(directory)) return
+    if (!isHalfReplaced(directory) && (await holdsStore(directory))) return
     this.#set = await this.#join(undefined)
-    const place = await this.#openPlace(this.#set)
-    if (place !== undefined) await restoreNewest(place, directory, this.#onWarning)
+    await this.#restoreNewest()
+  }
+
+  async #restoreNewest(): Promise<void> {
+    const place = await this.#openPlace(this.#set ?? 0)
+    if (place === undefined) return
+    await restoreNewest(place, this.#config.directory, this.#onWarning, { replaces: true })
+  }
+
+  /** Begins to restore a snapshot that is ahead of a position. @returns whether there is one that has not been tried */
+  async #beginAnew(
+    place: SnapshotPlace | undefined,
+    position: number,
+    onBehind: () => void,
+  ): Promise<boolean> {
+    const [newest = 0] = (await place?.positions().catch(() => [])) ?? []
+    if (place === undefined || newest <= Math.max(position, this.#restored)) return false
+    this.#restored = newest
+    this.#onWarning(
+      `the log goes on from what the data directory, at ${position}, does not have: the snapshot ${newest} in ${place.name} takes its place`,
+    )
+    onBehind()
+    return true
   }
 
   /** @returns where the snapshots of a replica set are; undefined where it has none */

@@ -103,10 +103,6 @@ export class JetStreamLog implements ReplicatedLog {
     await manager.streams.purge(stream, { filter: subject, seq: kept.seq - kept.part.number + 1 })
   }
 
-  async close(): Promise<void> {
-    await this.#nats.connection.close()
-  }
-
   /** @param most that there may be */
   #partsOf(entry: Uint8Array, append: string, expected: number, most: number): EntryPart[] {
     const size = (this.#nats.connection.info?.max_payload ?? 2 ** 20) - OVERHEAD
@@ -235,6 +231,6 @@ export class JetStreamLog implements ReplicatedLog {
 function damaged(what: string): WarpdexError {
   return new WarpdexError(
     'DAMAGED_FILE',
-    `the log of the replica set ${what}; empty the data directory, and the node comes back from a snapshot`,
+    `the log of the replica set ${what}; the node comes back by a newer snapshot in its --replica-snapshots`,
   )
 }

@@ -35,6 +35,8 @@ interface ReplicaOptions {
   readonly name: string
   readonly onWarning: (message: string) => void
   readonly snapshots?: ReplicaSnapshots | undefined
+  /** Has everything begin anew from a snapshot that is ahead of a position. @returns whether there is one */
+  readonly restore?: ((position: number) => Promise<boolean>) | undefined
 }
 
 /** How old the data of a node may be for that: the end of the log is asked for more often. */
@@ -164,7 +166,6 @@ export class ReplicaNode {
     this.#writer?.failed(new WarpdexError('SHUTTING_DOWN', 'the server is shutting down'))
     await this.#running
     await this.#options.ownership.close()
-    await this.#options.log.close()
   }
 
   async #run(): Promise<void> {
@@ -178,6 +179,10 @@ export class ReplicaNode {
         const { code, message } = toWarpdexError(thrown)
         // Another node was faster, and its entries are read next.
         if (code === 'NOT_OWNER') continue
+        if (code === 'DAMAGED_FILE' && (await this.#options.restore?.(this.#position)) === true) {
+          this.#role = 'restoring'
+          return
+        }
         this.#role = 'failed'
         // What is wrong here, as a full disk, is not wrong with others. They have no better log.
         if (thrown instanceof WarpdexError) this.#options.ownership.rest()

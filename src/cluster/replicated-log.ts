@@ -17,7 +17,6 @@ export interface ReplicatedLog {
   size(): Promise<number>
   /** Removes the entries up to a position. */
   trim(through: number): Promise<void>
-  close(): Promise<void>
 }
 
 export interface LogEntry {

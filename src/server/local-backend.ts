@@ -68,6 +68,11 @@ export class LocalBackend implements Backend {
     this.#status = 'ready'
   }
 
+  /** Lets nobody in until the next `begin`. */
+  pause(): void {
+    this.#status = 'starting'
+  }
+
   /** Lets nobody in any more. */
   stop(): void {
     this.#status = 'stopping'

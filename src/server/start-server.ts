@@ -1,4 +1,5 @@
 import { SnapshotThread } from '../../persistence/snapshots/snapshot-thread.js'
+import { toWarpdexError } from '../../protocol/errors.js'
 import { LIMITS } from '../../protocol/limits.js'
 import { ClusterMember, leaveCluster } from '../cluster/cluster-member.js'
 import { ReplicaGate } from '../cluster/replica-gate.js'
@@ -70,6 +71,8 @@ export class RunningServer {
   #engine: Engine | undefined
   /** Only of a node of a cluster. */
   #member: ClusterMember | undefined
+  /** Of a node that begins anew. */
+  #restoring: Promise<void> | undefined
   #closed: Promise<void> | undefined
 
   constructor(config: Config, options: ServerOptions, access: Access) {
@@ -106,7 +109,7 @@ export class RunningServer {
   /** Listens, and opens the engine. @throws as `startServer`; `close` gives back what is there by then */
   async open(): Promise<void> {
     const config = this.#config
-    const { log, meters: meter } = this.#monitor
+    const { log } = this.#monitor
     const tls = this.#tls
     const onWarning = (message: string) => {
       this.#monitor.warn(message)
@@ -117,16 +120,37 @@ export class RunningServer {
     this.url = `${tls === undefined ? 'ws' : 'wss'}://${hostAndPort(config.host, port)}`
     log.info({ host: config.host, port }, 'listening; opening the data directory')
     if (config.ioThreads > 0) this.#snapshotThread = new SnapshotThread(onWarning)
+    if (config.cluster !== '') this.#member = await ClusterMember.join(config, this.url, onWarning)
+    await this.#openEngine(onWarning)
+  }
+
+  /** Opens the engine, and lets clients in. */
+  async #openEngine(onWarning: (message: string) => void): Promise<void> {
+    const { log, meters: meter } = this.#monitor
     const snapshotThread = this.#snapshotThread
     const own = { ...this.#options, onWarning, meter, snapshotThread }
-    if (config.cluster !== '') this.#member = await ClusterMember.join(config, this.url, onWarning)
-    const engine = await Engine.open({ ...engineOptions(config), ...own })
+    const engine = await Engine.open({ ...engineOptions(this.#config), ...own })
     this.#engine = engine
     if (this.#member === undefined) await leaveCluster(engine, onWarning)
-    const node = await this.#member?.begin(engine)
+    const node = await this.#member?.begin(engine, () => {
+      if (this.#closed === undefined) this.#restoring = this.#restore(onWarning)
+    })
     this.#backend.begin(engine, node && new ReplicaGate(node, () => engine.replica.cluster?.()))
     const { name, software } = engine.adapter
     log.info({ adapter: name, software, indexes: engine.list().length }, 'ready')
+  }
+
+  /** Has a node of a cluster begin anew from a snapshot: the log goes on from what its engine does not have. */
+  async #restore(onWarning: (message: string) => void): Promise<void> {
+    this.#backend.pause()
+    try {
+      await this.#member?.stopFollowing()
+      await this.#engine?.close()
+      await this.#member?.restore()
+      await this.#openEngine(onWarning)
+    } catch (thrown) {
+      onWarning(`the node cannot go on from a snapshot: ${toWarpdexError(thrown).message}; start it again`)
+    }
   }
 
   get engine(): Engine {
@@ -176,6 +200,7 @@ export class RunningServer {
   async #close(): Promise<void> {
     const { log } = this.#monitor
     log.info({}, 'stopping: requests that run are answered')
+    await this.#restoring
     this.#backend.stop()
     try {
       await this.#member?.stopFollowing()

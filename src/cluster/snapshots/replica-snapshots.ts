@@ -1,5 +1,5 @@
 import type { BackupManifest } from '../../../persistence/backup/backup-manifest.js'
-import { restoreBackup } from '../../../persistence/backup/restore.js'
+import { type RestoreOptions, restoreBackup } from '../../../persistence/backup/restore.js'
 import { toWarpdexError, WarpdexError } from '../../../protocol/errors.js'
 import type { Engine } from '../../engine/engine.js'
 import type { ReplicatedLog } from '../replicated-log.js'
@@ -65,6 +65,7 @@ export class ReplicaSnapshots {
 /**
  * Makes a data directory from the newest snapshot that is whole, if there are any.
  * @param onWarning told of those that are not
+ * @param options as of `restoreBackup`
  * @returns what it has; undefined where there are none
  * @throws WarpdexError `DAMAGED_FILE` where none of them is
  */
@@ -72,13 +73,14 @@ export async function restoreNewest(
   place: SnapshotPlace,
   directory: string,
   onWarning: (message: string) => void,
+  options: RestoreOptions = {},
 ): Promise<BackupManifest | undefined> {
   const positions = await place.positions()
   for (const position of positions) {
     try {
       let restored: BackupManifest | undefined
       await place.fetch(position, async (folder) => {
-        restored = await restoreBackup(folder, directory)
+        restored = await restoreBackup(folder, directory, options)
       })
       return restored
     } catch (thrown) {

@@ -78,9 +78,12 @@ function factsOf({ server }: ServerStatus): readonly (readonly [string, string])
 }
 
 function replicaText({ name, role, owner, position }: ReplicaFigures): string {
-  const part = { owner: 'owner', following: `follows ${owner ?? 'nobody yet'}`, failed: 'cannot follow' }[
-    role
-  ]
+  const part = {
+    owner: 'owner',
+    following: `follows ${owner ?? 'nobody yet'}`,
+    restoring: 'begins anew from a snapshot',
+    failed: 'cannot follow',
+  }[role]
   return `${name}: ${part}, at ${position}`
 }
 

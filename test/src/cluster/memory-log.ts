@@ -26,7 +26,6 @@ export class MemoryLog {
       trim: async (through) => {
         for (let i = 0; i < through; i++) delete this.entries[i]
       },
-      close: async () => {},
     }
   }
 
