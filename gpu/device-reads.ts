@@ -5,6 +5,7 @@ import type { TraversalPlan } from './index/partitions/locator.js'
 import type { Batch } from './index/partitions/traversal-costs.js'
 import type { GetColumns } from './index/read/get.js'
 import type { RecordedGetAll } from './index/read/get-all.js'
+import type { OwnKeys } from './index/read/own-keys.js'
 import type { ScanColumns } from './index/read/scan-result.js'
 import type { ReadColumns } from './index-structure.js'
 import type { KeyColumn } from './keys/key-column.js'
@@ -32,8 +33,8 @@ export interface TreeReads {
   plan(batch: Batch, traversal: Traversal | undefined): Promise<TraversalPlan | undefined> | undefined
   /** The first payload of each key. */
   get(recorder: Recorder, scratch: Scratch, columns: GetColumns, plan: TraversalPlan | undefined): void
-  /** The number of payloads of each key, a word a key, of `count` keys from number `first` on; 0 if absent. */
-  count(recorder: Recorder, queries: KeyColumn, counts: DeviceMemory, count: number, first?: number): void
+  /** The number of payloads of each key, a word a key; of a shard for its own keys. */
+  count(recorder: Recorder, queries: KeyColumn, counts: DeviceMemory, count: number, own?: OwnKeys): void
   /** All payloads, `limit` at most. */
   getAll(
     recorder: Recorder,

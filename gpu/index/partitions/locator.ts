@@ -23,10 +23,8 @@ export interface TraversalPlan {
   readonly lists: PartitionLists | undefined
 }
 
-/** Which keys of a column are to be found. */
-export interface KeyRange {
-  /** The number of the first one; 0 if absent. */
-  readonly first?: number
+/** Keys that are to be found. */
+export interface AskedKeys {
   readonly count: number
   /** Whether they are in their ordered form, as opposed to the wire's. */
   readonly areOrdered?: boolean
@@ -111,24 +109,23 @@ export class Locator {
     { recorder, scratch, arena }: Readonly<{ recorder: Recorder; scratch: Scratch; arena: Arena }>,
     plan: TraversalPlan,
     queries: KeyColumn,
-    { first = 0, count, areOrdered = false }: KeyRange,
+    { count, areOrdered = false }: AskedKeys,
   ): Located {
     const { table, lists } = plan
-    const end = first + count
-    const located = { places: scratch.words(2 * end), existing: scratch.words(end) }
+    const located = { places: scratch.words(2 * count), existing: scratch.words(count) }
     const shape = areOrdered ? this.#shape.word & ~KEY_KIND : this.#shape.word
     const columns = { ...located, queries: queries.keys, queryHeap: queries.heap }
     const buffers = { ...arena.bindings, ...table.bindings, ...columns }
     if (lists === undefined) {
-      const params = { ...this.directedParams(plan), first, count, shape }
+      const params = { ...this.directedParams(plan), count, shape }
       recorder.dispatchGroups(this.#kernels.locate_directed, buffers, params, count)
       return located
     }
     const most = Math.min(count, this.#queriesAtOnce(table))
     const all = { ...buffers, ...lists.bindings, ...resultBuffers(scratch, plan, most) }
-    for (let at = first; at < end; at += most) {
-      const length = Math.min(most, end - at)
-      this.#recordPiece(recorder, all, plan, lists, { first: at, length, shape })
+    for (let first = 0; first < count; first += most) {
+      const length = Math.min(most, count - first)
+      this.#recordPiece(recorder, all, plan, lists, { first, length, shape })
     }
     return located
   }
@@ -191,7 +188,7 @@ export class Locator {
       const recorder = this.#device.record()
       const shape = this.#shape.word
       if (isDirected) {
-        const params = { ...this.directedParams(plan), first: 0, count: 1, shape }
+        const params = { ...this.directedParams(plan), count: 1, shape }
         recorder.dispatchGroups(this.#kernels.list_directed, buffers, params, 1)
       } else {
         const all = { ...buffers, ...resultBuffers(scratch, plan, 1) }

@@ -4,6 +4,7 @@ import type { ReadRequest } from '../../index-structure.js'
 import type { KeyColumn } from '../../keys/key-column.js'
 import type { DeviceMemory } from '../../memory/page-run.js'
 import type { Arena } from '../arena.js'
+import { type OwnKeys, ownKeys } from './own-keys.js'
 import type { ReadContext } from './read-context.js'
 import type { Asked, ReadOperation, SearchedTree } from './read-operation.js'
 
@@ -17,17 +18,18 @@ export class Count implements ReadOperation<'count'> {
     this.#kernels = context.kernels('count', ['count_payloads'])
   }
 
-  /** Counts for `count` keys that are on the device, from number `first` on: a word a key. */
+  /** Counts for `count` keys that are on the device: a word a key. Those of others than `own` keep theirs. */
   record(
     recorder: Recorder,
     arena: Arena,
     queries: KeyColumn,
     counts: DeviceMemory,
     count: number,
-    first = 0,
+    own?: OwnKeys,
   ): void {
-    const buffers = { ...arena.bindings, queries: queries.keys, queryHeap: queries.heap, counts }
-    const params = { count, first, shape: this.#context.tree.word }
+    const { shard, keyShards } = ownKeys(own, queries.keys)
+    const buffers = { ...arena.bindings, queries: queries.keys, queryHeap: queries.heap, keyShards, counts }
+    const params = { count, shape: this.#context.tree.word, shard }
     recorder.dispatch(this.#kernels.count_payloads, buffers, params, count)
   }
 

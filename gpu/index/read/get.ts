@@ -9,6 +9,7 @@ import { kernelsFor, SERIAL_GROUP_SIZE } from '../../primitives/strategy.js'
 import type { Arena } from '../arena.js'
 import { hasTop } from '../delta/top.js'
 import type { TraversalPlan } from '../partitions/locator.js'
+import { type OwnKeys, ownKeys } from './own-keys.js'
 import { bitmapBytes, type ReadContext, type ReadWork } from './read-context.js'
 import type { Asked, ReadOperation, SearchedTree } from './read-operation.js'
 
@@ -17,16 +18,14 @@ export interface GetColumns {
   readonly queries: KeyColumn
   /** How many keys. */
   readonly count: number
-  /** A bit a key. */
+  /** A bit a key; zeros before where keys are others' than its `own`. */
   readonly found: DeviceMemory
   /** A padded payload a key. */
   readonly payloads: DeviceMemory
   /** A sequence number a key, where it is asked for: that of its payload. */
   readonly sequences?: DeviceMemory | undefined
-  /** Number of the first key, and of its payload; 0 if absent. */
-  readonly first?: number
-  /** Word of `found` in which the first key's bit is the lowest; 0 if absent. */
-  readonly firstWord?: number
+  /** Keys that are looked for; all if absent. */
+  readonly own?: OwnKeys | undefined
 }
 
 /** The first payload of each key. */
@@ -74,34 +73,38 @@ export class Get implements ReadOperation<'get'> {
    */
   record(work: ReadWork, columns: GetColumns, plan?: TraversalPlan): void {
     this.#recordPayloads(work, columns, plan)
-    const { queries, count, sequences, first = 0 } = columns
+    const { queries, count, sequences, own } = columns
     if (sequences === undefined) return
-    const buffers = { ...work.arena.bindings, queries: queries.keys, queryHeap: queries.heap, sequences }
-    const params = { count, first, shape: this.#context.tree.word }
+    const { shard, keyShards } = ownKeys(own, queries.keys)
+    const columnsOf = { queries: queries.keys, queryHeap: queries.heap, keyShards, sequences }
+    const buffers = { ...work.arena.bindings, ...columnsOf }
+    const params = { count, shape: this.#context.tree.word, shard }
     work.recorder.dispatch(this.#sequences.get_sequences, buffers, params, count)
   }
 
   #recordPayloads(
     work: ReadWork,
-    { queries, count, found, payloads, first = 0, firstWord = 0 }: GetColumns,
+    { queries, count, found, payloads, own }: GetColumns,
     plan: TraversalPlan | undefined,
   ): void {
     const { recorder, arena } = work
     const { tree, locator } = this.#context
-    const buffers = { ...arena.bindings, queries: queries.keys, queryHeap: queries.heap, found, payloads }
-    const params = { count, shape: tree.word, first, firstWord }
+    const { shard, keyShards } = ownKeys(own, queries.keys)
+    const columns = { queries: queries.keys, queryHeap: queries.heap, keyShards, found, payloads }
+    const buffers = { ...arena.bindings, ...columns }
+    const params = { count, shape: tree.word, shard }
     let kernels = this.#kernelsFor(arena)
     let existing: DeviceMemory | undefined
     if (plan !== undefined && locator !== undefined) {
       if (plan.traversal.strategy === 'directed' && this.#directed !== undefined) {
         // Bits of a single query are stored, those of more are added.
-        if (count > 1) recorder.clear(found, 4 * firstWord, 4 * Math.ceil(count / 32))
+        if (count > 1 && own === undefined) recorder.clear(found, 0, 4 * Math.ceil(count / 32))
         const all = { ...buffers, ...plan.table.bindings }
         const directed = { ...params, ...locator.directedParams(plan) }
         recorder.dispatchGroups(this.#directed.get_directed, all, directed, count)
         return
       }
-      existing = locator.record(work, plan, queries, { first, count }).existing
+      existing = locator.record(work, plan, queries, { count }).existing
       kernels = this.#located ?? kernels
     }
     const groups = Math.ceil(count / this.#groupKeys)

@@ -73,8 +73,8 @@ export function deviceReads(
     queries: (recorder, scratch, keys) => context.queries(recorder, scratch, keys),
     plan,
     get: (recorder, scratch, columns, plan) => get.record({ recorder, scratch, arena }, columns, plan),
-    count: (recorder, queries, counts, keys, first) =>
-      count.record(recorder, arena, queries, counts, keys, first),
+    count: (recorder, queries, counts, keys, own) =>
+      count.record(recorder, arena, queries, counts, keys, own),
     getAll: (recorder, scratch, queries, keys, limit) =>
       getAll.record({ recorder, scratch, arena }, queries, keys, limit),
     scan: (recorder, scratch, ranges) => scan.recordParts({ recorder, scratch, arena }, ranges),

@@ -13,7 +13,6 @@ export interface Division {
   readonly positions: DeviceMemory
   /** Where the keys of each shard start, and the number of all. */
   readonly starts: Uint32Array
-  readonly startsOnDevice: DeviceMemory
 }
 
 /** Divides batches among shards (`route.wesl`; the split of He §3.1.4): shard numbers, a sort of them, and the keys in their order. */
@@ -32,7 +31,7 @@ export class Divider {
     const count = countOf(keys)
     const [parts] = await this.#context.run((recorder, scratch) => {
       const queries = this.#context.queries(recorder, scratch, keys)
-      const parts = this.#record(recorder, scratch, boundaries, queries, count)
+      const parts = this.recordRoute(recorder, scratch, boundaries, queries, count)
       return [{ buffer: parts, bytes: 4 * count }]
     })
     return new Uint32Array(parts.buffer, parts.byteOffset, count)
@@ -55,23 +54,20 @@ export class Divider {
   ): Promise<Division> {
     const { device, primitives, tree, keyBytes } = this.#context
     const shards = countOf(boundaries) + 1
-    const parts = this.#record(recorder, scratch, boundaries, queries, count)
+    const parts = this.recordRoute(recorder, scratch, boundaries, queries, count)
     const bits = Math.max(1, 32 - Math.clz32(countOf(boundaries)))
     const sorted = primitives.sort(recorder, scratch, parts, undefined, count, 1, { bits })
     const positions = sorted.values
     const keys = scratch.bytes(count * keyBytes)
-    const startsOnDevice = scratch.words(shards + 1)
-    const divided = { sortedParts: sorted.keys, positions, dividedKeys: keys, starts: startsOnDevice }
+    const places = scratch.words(shards + 1)
+    const divided = { sortedParts: sorted.keys, positions, dividedKeys: keys, starts: places }
     const params = { count, shape: tree.word, boundaries: countOf(boundaries) }
     recorder.dispatch(this.#kernels.divide, { queries: queries.keys, ...divided }, params, count + 1)
-    const [starts] = await device.submitAndRead(recorder, [
-      { buffer: startsOnDevice, bytes: 4 * (shards + 1) },
-    ])
+    const [starts] = await device.submitAndRead(recorder, [{ buffer: places, bytes: 4 * (shards + 1) }])
     return {
       keys: { keys, heap: queries.heap },
       positions,
       starts: new Uint32Array(starts.buffer, starts.byteOffset, shards + 1),
-      startsOnDevice,
     }
   }
 
@@ -90,7 +86,8 @@ export class Divider {
     return { keys: own, heap: keys.heap }
   }
 
-  #record(
+  /** The shard of each of `count` keys that are on the device, a word a key. */
+  recordRoute(
     recorder: Recorder,
     scratch: Scratch,
     boundaries: Column,

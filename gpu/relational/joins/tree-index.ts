@@ -20,7 +20,6 @@ export interface TreeProbe {
 
 /** All that is looked for, in the order in which trees are asked. */
 interface AskedKeys {
-  readonly keys: KeyColumn
   readonly count: number
   /** Undefined where one tree is asked for all. */
   readonly divided: DividedKeys | undefined
@@ -29,9 +28,9 @@ interface AskedKeys {
 
 /** Keys that one tree is asked for: neighbours among all, from number `first` on. */
 interface Share {
-  readonly tree: number
   /** Undefined of a tree without keys. */
   readonly reads: TreeReads | undefined
+  readonly keys: KeyColumn
   readonly first: number
   readonly count: number
 }
@@ -65,9 +64,11 @@ export async function matchInIndex(
   if (Math.max(probes, count) > most) return undefined
   const asked = await askedKeys(work, scratch, index, probe, count)
   const found = scratch.words(count)
-  for (const { reads, first, count } of asked.shares) {
-    if (reads === undefined) work.recorder.clear(found, 4 * first, 4 * count)
-    else reads.count(work.recorder, asked.keys, found, count, first)
+  work.recorder.clear(found, 0, 4 * count)
+  for (const { reads, keys, first, count } of asked.shares) {
+    const own = scratch.words(count)
+    reads?.count(work.recorder, keys, own, count)
+    if (reads !== undefined) work.recorder.copy(own, 0, found, 4 * first, 4 * count)
   }
   const counts = ofProbes(work, scratch, asked, probe, found)
   const [tally, ...sums] = await tallies.read(work, scratch, [
@@ -76,7 +77,7 @@ export async function matchInIndex(
   ])
   const total = sums.reduce((all, { sum }) => all + sum, 0)
   if (total > Math.min(most, mostMatches(payloadsOf(index), count))) return undefined
-  const { firsts, payloads } = await gather(work, scratch, index, asked, sums)
+  const { firsts, payloads } = gather(work, scratch, asked, sums)
   return {
     algorithm: 'inlj',
     probes,
@@ -98,35 +99,37 @@ async function askedKeys(
   const some = trees.find((tree) => tree !== undefined)
   const queries = strings && some ? some.queries(work.recorder, scratch, strings) : { keys, heap: undefined }
   if (trees.length === 1 || some === undefined) {
-    return { keys: queries, count, divided: undefined, shares: [{ tree: 0, reads: some, first: 0, count }] }
+    return { count, divided: undefined, shares: [{ reads: some, keys: queries, first: 0, count }] }
   }
   // Keys are divided by work of its own, behind what was recorded.
   work.submit()
   const divided = await index.divide(scratch, queries, count)
   const { starts } = divided
-  const shares = trees.map((reads, tree): Share => {
-    return { tree, reads, first: starts[tree]!, count: starts[tree + 1]! - starts[tree]! }
-  })
-  return { keys: divided.keys, count, divided, shares: shares.filter(({ count }) => count > 0) }
+  const shares: Share[] = []
+  for (const [tree, reads] of trees.entries()) {
+    const [first, end] = [starts[tree]!, starts[tree + 1]!]
+    if (first === end) continue
+    const keys = await index.part(work.recorder, scratch, divided, tree)
+    shares.push({ reads, keys, first, count: end - first })
+  }
+  return { count, divided, shares }
 }
 
 /** The payloads of all that is looked for, and where those of each begin. */
-async function gather(
+function gather(
   work: DeviceWork,
   scratch: Scratch,
-  index: DeviceReads,
-  { keys, count: asked, divided, shares }: AskedKeys,
+  { count: asked, shares }: AskedKeys,
   sums: readonly Tally[],
-): Promise<{ readonly firsts: DeviceMemory; readonly payloads: DeviceMemory }> {
+): { readonly firsts: DeviceMemory; readonly payloads: DeviceMemory } {
   const { recorder, kernels } = work
   const firsts = scratch.words(asked)
   const payloads = scratch.words(sums.reduce((all, { sum }) => all + sum, 0))
   let before = 0
-  for (const [i, { tree, reads, first, count }] of shares.entries()) {
+  for (const [i, { reads, keys, first, count }] of shares.entries()) {
     const { sum } = sums[i]!
     if (reads === undefined || sum === 0) continue
-    const own = divided === undefined ? keys : await index.part(recorder, scratch, divided, tree)
-    const { positions, payloads: column } = reads.getAll(recorder, scratch, own, count, sum)
+    const { positions, payloads: column } = reads.getAll(recorder, scratch, keys, count, sum)
     const moved = scratch.words(count)
     kernels.primitives.map(recorder, positions, moved, count, { multiplier: 1, addend: before })
     recorder.copy(moved, 0, firsts, 4 * first, 4 * count)
