@@ -9,7 +9,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { assemble } from '../assemble.mjs'
 
 export const ROOT = dirname(import.meta.dirname)
@@ -63,10 +63,10 @@ export async function compile() {
       continue
     }
     const text = readFileSync(source, 'utf8')
-    put(
-      source,
-      blanked(text, ({ pos }) => refuse(source, text, pos)),
-    )
+    const code = blanked(text, ({ pos }) => refuse(source, text, pos))
+    // Where a process runs several files, each has a test of its own; see several.mjs.
+    const root = relative(dirname(source), join(ROOT, 'test/root.mjs'))
+    put(source, code.replace(/^(import t\b.*) from 'tap'/m, `$1 from './${root}'`))
   }
   const persistence = join(ROOT, 'persistence')
   await assemble(persistence)

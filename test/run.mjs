@@ -1,4 +1,5 @@
-// `npm test`: runs test files, each in a process of its own, and prints their TAP as one. Arguments are files or folders; without any all are run.
+// `npm test`: runs test files, each in a process of its own or with its neighbours in one, and prints their TAP as one. Arguments are files or folders;
+// without any all are run.
 import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -10,6 +11,18 @@ const JOBS = availableParallelism() + 1
 /** Of a file, and of each test in it. */
 const TIMEOUT_SECONDS = 300
 
+/** SwiftShader's compiler takes and frees memory all the time; a tenth of its time goes if glibc gives that back to the system. */
+const MALLOC = {
+  MALLOC_TRIM_THRESHOLD_: '1073741824',
+  MALLOC_MMAP_THRESHOLD_: '268435456',
+  MALLOC_TOP_PAD_: '16777216',
+}
+const ONE_DEVICE = join(import.meta.dirname, 'one-device.mjs')
+const SEVERAL = compiledPath(join(import.meta.dirname, 'several.mjs'))
+/** Folders whose tests have a device each and start no server: some of their files share a process, and what is compiled in it. */
+const TOGETHER = ['test/gpu', 'test/src/engine', 'test/src/query', 'test/src/sql', 'test/bench/papers']
+const MOST_TOGETHER = 8
+
 /** All test files, those of benchmarks and of torture first: some take long, and would be waited for in the end. */
 function testFiles() {
   const names = readdirSync(join(ROOT, 'test'), { recursive: true }).sort().reverse()
@@ -17,15 +30,31 @@ function testFiles() {
   return names.filter((name) => name.endsWith('.test.ts')).map((name) => join('test', name))
 }
 
-/** Runs a file. @returns its TAP, and whether all is well */
-function run(file) {
-  const env = { ...process.env, TAP: '1', TAP_TIMEOUT: String(TIMEOUT_SECONDS) }
-  const child = spawn(process.execPath, [compiledPath(join(ROOT, file))], {
+/** Files by the process that runs them. */
+function groupsOf(files) {
+  const groups = []
+  for (const file of files) {
+    const folder = TOGETHER.find((folder) => file.startsWith(`${folder}/`))
+    const last = groups.at(-1)
+    if (folder !== undefined && last?.folder === folder && last.files.length < MOST_TOGETHER)
+      last.files.push(file)
+    else groups.push({ folder, files: [file] })
+  }
+  return groups.map(({ files }) => files)
+}
+
+/** Runs files in a process. @returns its TAP, and whether all is well */
+function run(files) {
+  const seconds = files.length * TIMEOUT_SECONDS
+  const compiled = files.map((file) => compiledPath(join(ROOT, file)))
+  const own = { ...MALLOC, TAP: '1', TAP_TIMEOUT: String(seconds), TEST_FILES: compiled.join('\n') }
+  const program = files.length > 1 ? SEVERAL : compiled[0]
+  const child = spawn(process.execPath, ['--import', ONE_DEVICE, program], {
     cwd: ROOT,
-    env,
+    env: { ...process.env, ...own },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const timer = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_SECONDS * 1000)
+  const timer = setTimeout(() => child.kill('SIGKILL'), seconds * 1000)
   let output = ''
   child.stdout.setEncoding('utf8').on('data', (piece) => {
     output += piece
@@ -47,24 +76,25 @@ if (files.length === 0) throw new Error(`there are no tests in ${wanted.join(', 
 await compile()
 console.log('TAP version 14')
 const start = performance.now()
-const waiting = [...files]
+const waiting = groupsOf(files)
 const failed = []
 let done = 0
 
 async function lane() {
-  for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+  for (let group = waiting.shift(); group !== undefined; group = waiting.shift()) {
     const since = performance.now()
-    const { output, passed } = await run(file)
-    if (!passed) failed.push(file)
-    console.log(`# Subtest: ${file}`)
+    const { output, passed } = await run(group)
+    if (!passed) failed.push(...group)
+    const name = group.join(' ')
+    console.log(`# Subtest: ${name}`)
     console.log(output.trimEnd().replaceAll(/^(?=.)/gm, '    '))
     const seconds = ((performance.now() - since) / 1000).toFixed(1)
-    console.log(`${passed ? 'ok' : 'not ok'} ${++done} - ${file} # ${seconds} s\n`)
+    console.log(`${passed ? 'ok' : 'not ok'} ${++done} - ${name} # ${seconds} s\n`)
   }
 }
 await Promise.all(Array.from({ length: JOBS }, lane))
 console.log(`1..${done}`)
 const seconds = ((performance.now() - start) / 1000).toFixed(0)
-console.log(`# ${done - failed.length} of ${done} files passed in ${seconds} s`)
-for (const file of failed) console.log(`# failed: ${file}`)
+console.log(`# ${files.length - failed.length} of ${files.length} files passed in ${seconds} s`)
+for (const file of failed) console.log(`# failed, or ran with one that did: ${file}`)
 process.exitCode = failed.length === 0 ? 0 : 1

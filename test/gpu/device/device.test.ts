@@ -6,7 +6,10 @@ import { profiled } from '../../../bench/profiled.js'
 import { Device } from '../../../gpu/device/device.js'
 import { KernelStore } from '../../../gpu/device/kernel-store.js'
 import { Primitives } from '../../../gpu/primitives/primitives.js'
+import { separateDevices } from '../../separate-devices.js'
 import { openDevice } from '../open-device.js'
+
+separateDevices()
 
 t.test('what is uploaded is read back, whole words or not', async (t) => {
   const device = await openDevice(t)

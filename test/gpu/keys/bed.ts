@@ -17,6 +17,10 @@ let opened: Promise<readonly Bed[]> | undefined
 
 async function open(): Promise<readonly Bed[]> {
   const device = await openDevice(t)
+  // Another file of the process has one of its own.
+  t.teardown(() => {
+    opened = undefined
+  })
   const strategies = ['cooperative', 'serial'] as const
   return Promise.all(
     strategies.map(async (strategy) => ({

@@ -6,8 +6,11 @@ import type { Index } from '../../../src/engine/index.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
 import { modelStructures } from '../../model-structure.js'
 import { reads } from '../../reads.js'
+import { separateDevices } from '../../separate-devices.js'
 import { writeTo } from '../../writes.js'
 import { blobs, openEngine, texts, u32, values } from './open-engine.js'
+
+separateDevices()
 
 const numbers: IndexDefinition = { name: 'numbers', keyType: 'u32', payloadKind: 'u32', unique: false }
 const unique: IndexDefinition = { ...numbers, name: 'unique', unique: true }

@@ -5,8 +5,11 @@ import { type IndexDefinition, ResultCode, WriteOp } from '../../../protocol/typ
 import type { Engine, EngineOptions } from '../../../src/engine/index.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
 import { everyOther, Random, seedOfRun } from '../../random.js'
+import { separateDevices } from '../../separate-devices.js'
 import { HandClock } from './hand-clock.js'
 import { openEngine, u32 } from './open-engine.js'
+
+separateDevices()
 
 const KEYS = 60
 

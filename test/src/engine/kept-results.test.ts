@@ -4,12 +4,15 @@ import { LIMITS } from '../../../protocol/limits.js'
 import type { Expression, QueryNode } from '../../../protocol/query/tree.js'
 import type { Engine } from '../../../src/engine/index.js'
 import { Random, seedOfRun } from '../../random.js'
+import { separateDevices } from '../../separate-devices.js'
 import { appendRelation } from '../query/append-relation.js'
 import { DuckOracle, difference } from '../query/duck-oracle.js'
 import { type Cell, type HostRelation, rowsOf } from '../query/host-relation.js'
 import { randomRelation } from '../query/relations.js'
 import { HandClock } from './hand-clock.js'
 import { openEngine } from './open-engine.js'
+
+separateDevices()
 
 const col = (column: string): Expression => ({ column })
 const scan = (relation: string, as?: string): QueryNode => ({ op: 'scan', relation, as })

@@ -5,7 +5,10 @@ import type { IndexDefinition } from '../../../protocol/types.js'
 import type { Engine } from '../../../src/engine/index.js'
 import { prefixTrees } from '../../../src/engine/structures.js'
 import { reads } from '../../reads.js'
+import { separateDevices } from '../../separate-devices.js'
 import { openEngine } from './open-engine.js'
+
+separateDevices()
 
 const definition = (name: string): IndexDefinition => {
   return { name, keyType: 'u32', payloadKind: 'u32', unique: false }

@@ -8,8 +8,11 @@ import type { Engine, Index, StructureFactory } from '../../../src/engine/index.
 import { prefixTrees } from '../../../src/engine/structures.js'
 import { Random, seedOfRun } from '../../random.js'
 import { reads } from '../../reads.js'
+import { separateDevices } from '../../separate-devices.js'
 import { writeTo } from '../../writes.js'
 import { blobs, openEngine, u32, values } from './open-engine.js'
+
+separateDevices()
 
 const INDEXES = 16
 const KEYS = 2000

@@ -6,7 +6,10 @@ import { WarpdexError } from '../../../protocol/errors.js'
 import type { RelationDefinition } from '../../../protocol/relation.js'
 import { packBatch } from '../../../protocol/relation-values.js'
 import { reads } from '../../reads.js'
+import { separateDevices } from '../../separate-devices.js'
 import { openEngine, u32, values } from './open-engine.js'
+
+separateDevices()
 
 const NUMBERS: RelationDefinition = {
   name: 'numbers',

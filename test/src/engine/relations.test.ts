@@ -14,8 +14,11 @@ import { openSharedDevice } from '../../gpu/open-device.js'
 import { readBack } from '../../gpu/relational/stored/read-back.js'
 import { Random, seedOfRun } from '../../random.js'
 import { reads } from '../../reads.js'
+import { separateDevices } from '../../separate-devices.js'
 import { writeTo } from '../../writes.js'
 import { openEngine, u32, values } from './open-engine.js'
+
+separateDevices()
 
 type Rows = Record<string, RelationValue[]>
 

@@ -11,12 +11,15 @@ import { prefixTrees } from '../../../src/engine/structures.js'
 import { SOFTWARE_COSTS } from '../../../src/query/selection/default-costs.js'
 import { Random, seedOfRun } from '../../random.js'
 import { reads } from '../../reads.js'
+import { separateDevices } from '../../separate-devices.js'
 import { appendRelation, appendRows } from '../query/append-relation.js'
 import { RandomTrees } from '../query/fuzz/random-tree.js'
 import { type Cell, type HostRelation, hostRelation, rowsOf } from '../query/host-relation.js'
 import { QueryBed } from '../query/query-bed.js'
 import { randomRelation } from '../query/relations.js'
 import { openEngine, u32, values } from './open-engine.js'
+
+separateDevices()
 
 const READER = { cancelled: false }
 /** With these an index pays for as few rows as a test has. */

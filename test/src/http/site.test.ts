@@ -5,8 +5,11 @@ import { WebSocket } from 'ws'
 import { Device } from '../../../gpu/device/device.js'
 import { openLog } from '../../../src/observe/log.js'
 import { modelStructures } from '../../model-structure.js'
+import { separateDevices } from '../../separate-devices.js'
 import { RawClient } from '../server/raw-client.js'
 import { start } from '../server/start.js'
+
+separateDevices()
 
 const TOKEN = 'rosebud-4711'
 const GUARDED = ['/metrics', '/status.json', '/slow.json', '/clients.json', '/hour.json']

@@ -4,7 +4,10 @@ import { Device } from '../../../../gpu/device/device.js'
 import type { StructureFactory } from '../../../../src/engine/index.js'
 import { modelStructures } from '../../../model-structure.js'
 import { Random, seedOfRun } from '../../../random.js'
+import { separateDevices } from '../../../separate-devices.js'
 import { runEngine } from './engine-program.js'
+
+separateDevices()
 
 const seed = seedOfRun()
 
