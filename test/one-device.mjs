@@ -84,10 +84,13 @@ class OwnDevice {
 
   createBuffer(descriptor) {
     making = this
-    const buffer = this.#device.createBuffer(descriptor)
-    making = undefined
-    this.#buffers.add(buffer)
-    return buffer
+    try {
+      const buffer = this.#device.createBuffer(descriptor)
+      this.#buffers.add(buffer)
+      return buffer
+    } finally {
+      making = undefined
+    }
   }
 
   createBindGroup(descriptor) {
