@@ -8,7 +8,7 @@ import { type Answer, json, type Route } from './answer.js'
 /** What the page loads lies below it. */
 const PAGE_PATH = '/page/'
 
-/** The client, which the page loads to ask the server as any other does: folders of modules beside `src`, with paths as their imports have them. */
+/** The client, by which the page asks the server as others do: folders of modules beside `src`, served under the paths that their imports name. */
 const CLIENT_FOLDERS = ['clients/sdk', 'protocol']
 
 /** Whether something is a part of the page. */

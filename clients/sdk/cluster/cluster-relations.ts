@@ -159,7 +159,7 @@ export class ClusterRelations {
     return this.#send(0, asked)
   }
 
-  /** Rows of the replica set that the first number is of, or of the next one that has any. A numbering is that of one of them, which it tells. */
+  /** Rows of the replica set to which the first number belongs, or of the next one that has any. The reply's numbering is of that replica set. */
   async #read(asked: Asked): Promise<Reply> {
     const { from = 0, numbering } = asked.fields as { from?: number; numbering?: number }
     const sets = this.#connections.length

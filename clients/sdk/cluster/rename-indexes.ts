@@ -9,9 +9,9 @@ export type Send = (set: number, op: ControlOp, fields: object) => Promise<Reply
 /** A name, and the one that its index is to have. */
 type Move = readonly [from: string, to: string]
 
-/** Between the two names in that which an index has while it gets the other one. */
+/** While an index is renamed, its name is the old one, this, and the new one. */
 const HELD = ' ~to '
-/** As `HELD`, of the first index, when no replica set has any of them under its old name. */
+/** Takes the place of `HELD` in the first index's name once no replica set has any index under its old name. */
 const DECIDED = ' ~becomes '
 
 const UNKNOWN: readonly string[] = ['UNKNOWN_INDEX', 'UNKNOWN_RELATION']

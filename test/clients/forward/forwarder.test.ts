@@ -80,7 +80,7 @@ t.test('a write that is sent again by another node is made once', { skip }, asyn
   for await (const key of client.index('a').keys()) keys.push(key)
   t.same(keys, [1, 2, 3, 4, 200, 201])
 
-  // What a handle means that no index has any more the client finds out.
+  // A handle of an index that is gone is refused; finding out why is left to the client.
   await client.dropIndex('a')
   const gone = await ask(third, { id: 16, op: 'get' }, { keys: items([1]).keys! }, opened)
   t.match(gone.header, { error: { code: 'UNKNOWN_INDEX' } })
